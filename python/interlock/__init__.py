@@ -1,0 +1,1 @@
+"""Interlock: from a trained robot policy to a guarded robot."""

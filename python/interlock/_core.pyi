@@ -1,0 +1,231 @@
+"""Typed boundary to the Rust crates. Contract as JSON once; C-contiguous arrays in, caller-owned arrays out; nanoseconds."""
+
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_F64: TypeAlias = NDArray[np.float64]
+_F32: TypeAlias = NDArray[np.float32]
+_U8: TypeAlias = NDArray[np.uint8]
+_I64: TypeAlias = NDArray[np.int64]
+
+class CoreError(Exception):
+    """Raised by construction and start-up only, never on a tick. `code` is a stable word."""
+
+    code: str
+    hint: str
+
+def monotonic_ns() -> int:
+    """CLOCK_MONOTONIC now."""
+
+def code_word(value: int) -> str:
+    """The stable word of a recorded code number."""
+
+def code_words() -> dict[int, str]:
+    """Every code."""
+
+def mode_names() -> dict[int, str]:
+    """Every mode number with its name."""
+
+def check_plan(plan_json: str) -> None:
+    """Raises CoreError when the plan contradicts itself."""
+
+@final
+class Ring:
+    """Single-producer ring in shared memory (memfd); readers take the newest slot without ever blocking the producer.
+
+    Every slot carries a sequence number (from 1), a stamp in nanoseconds and up to `slot_bytes` of payload.
+    """
+
+    @staticmethod
+    def create(name: str, slots: int, slot_bytes: int) -> Ring: ...
+    @staticmethod
+    def attach(fd: int) -> Ring:
+        """Maps an inherited file descriptor. Raises CoreError `ring-layout` when it is not such a ring."""
+    @property
+    def fd(self) -> int: ...
+    @property
+    def slot_bytes(self) -> int: ...
+    def publish(self, payload: _F64 | _U8, stamp_ns: int) -> int:
+        """Copies `payload` into the next slot, wakes waiters, returns its sequence number."""
+    def latest(self, out: _F64 | _U8) -> tuple[int, int] | None:
+        """Copies the newest complete slot; returns (sequence, stamp_ns), None before the first."""
+    def wait(self, after_seq: int, timeout_ns: int) -> bool:
+        """True once a slot newer than `after_seq` exists. Releases the GIL."""
+
+@final
+class Engine:
+    """One ONNX Runtime session through its C API, on the shared library that the wheel ships."""
+
+    def __init__(
+        self,
+        graph: bytes | str,
+        library: str,
+        *,
+        threads: int = 1,
+        optimize: bool = True,
+        provider: str = "CPUExecutionProvider",
+    ) -> None:
+        """`graph`: the verified bytes, or a path when external data stands beside it.
+
+        Raises CoreError: `engine-library` (missing, not ONNX Runtime, older than the API level), `engine-graph`,
+        `engine-provider` (a node would run on a provider that was not asked for).
+        """
+    @property
+    def runtime_version(self) -> str: ...
+    def inputs(self) -> list[tuple[str, str, list[int]]]:
+        """(name, dtype, shape); -1 for a symbolic size."""
+    def outputs(self) -> list[tuple[str, str, list[int]]]: ...
+    def effective_providers(self) -> dict[str, int]:
+        """Provider -> number of nodes it runs."""
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]: ...
+
+@final
+class Pipeline:
+    """preprocess -> infer -> decode of one policy: the very code the worker runs. Used by verify, replay and tests."""
+
+    def __init__(self, plan_json: str, graph: bytes | str | None, library: str) -> None:
+        """`graph` None: no engine; only `preprocess` and `decode` may be called."""
+    def reset(self) -> None:
+        """History, recurrent state, last action, phase and noise start afresh."""
+    def preprocess(
+        self,
+        sample: _F64,
+        images: list[_U8],
+        *,
+        goal_velocity: _F64 | None = None,
+        tokens: _I64 | None = None,
+        applied: _F64 | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Tensors by input name. `sample`: flat (pos, vel, torque, quat_wxyz, ang_vel, lin_vel), SI, robot order.
+
+        Advances history and phase by one policy period.
+        """
+    def decode(self, outputs: dict[str, NDArray[Any]]) -> _F64:
+        """`[rows, n]` targets, SI, robot order, of the observation last preprocessed. Raises CoreError `worker-error`."""
+    def infer(
+        self,
+        sample: _F64,
+        images: list[_U8],
+        *,
+        goal_velocity: _F64 | None = None,
+        tokens: _I64 | None = None,
+        applied: _F64 | None = None,
+    ) -> _F64:
+        """preprocess, engine, decode; carries recurrent state."""
+    def last_outputs(self) -> dict[str, NDArray[Any]]:
+        """Raw outputs of the last `infer`."""
+
+@final
+class Tick:
+    """What one tick did. Frozen."""
+
+    @property
+    def tick(self) -> int: ...
+    @property
+    def due_ns(self) -> int: ...
+    @property
+    def mode(self) -> int: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def ruling(self) -> Literal[0, 1, 2]:
+        """0 pass, 1 limited, 2 refused."""
+    @property
+    def codes(self) -> list[int]:
+        """Codes that acted this tick."""
+    @property
+    def sent(self) -> bool:
+        """False while nothing may be sent (Idle)."""
+    @property
+    def kind(self) -> int:
+        """Command kind on the wire: 0 position, 1 position_pd, 2 velocity, 3 torque."""
+    @property
+    def command(self) -> _F64:
+        """`[5, n]`: target, velocity, torque, kp, kd; SI, robot order."""
+    @property
+    def offered(self) -> bool:
+        """An observation was offered for inference in this tick."""
+
+@final
+class Lockstep:
+    """All stages in one process on a manual clock. Inference takes the plan's declared latency."""
+
+    def __init__(
+        self, plan_json: str, graph: bytes | str, library: str, recording: str | None = None, header_json: str = "{}",
+        record_images: Literal["png", "raw", "none"] = "png", guard: bool = True,
+    ) -> None:
+        """`guard` False: the simulation gate's comparison run; refused by everything that is not simulated."""
+    def request(self, what: str) -> None:
+        """arm, start, stop, recover, takeover, release, disarm, quit, driver_dead, worker_dead, terminal_closed."""
+    def set_goal(self, velocity: _F64 | None, tokens: _I64 | None, text: str) -> None: ...
+    def image(self, camera: int, pixels: _U8, capture_ns: int) -> None:
+        """Gives a new image, `[h, w, 3]`."""
+    def step(self, now_ns: int, sample: _F64, capture_ns: int) -> Tick:
+        """One tick: observe -> align -> preprocess -> infer -> decode -> schedule -> guard -> send."""
+    def status(self) -> dict[str, Any]: ...
+    def close(self) -> None:
+        """Ends the recording."""
+
+@final
+class Supervisor:
+    """The paced loop: Rust control thread on absolute deadlines, writer thread, watcher threads. Never takes the GIL."""
+
+    def __init__(
+        self,
+        plan_json: str,
+        *,
+        state: Ring,
+        command: Ring,
+        images: list[Ring],
+        observation: Ring,
+        chunk: Ring,
+        worker_pidfd: int,
+        driver_pidfd: int,
+        generation: int,
+        recording: str | None,
+        header_json: str = "{}",
+        record_images: Literal["png", "raw", "none"] = "png",
+        realtime_priority: int = 0,
+        cpu: int | None = None,
+        dry: bool = False,
+    ) -> None: ...
+    def start(self) -> dict[str, Any]:
+        """Starts the threads; returns what the kernel granted: scheduler, priority, memlock, affinity."""
+    def request(self, what: str) -> None: ...
+    def set_goal(self, velocity: _F64 | None, tokens: _I64 | None, text: str) -> None: ...
+    def set_worker(self, observation: Ring, chunk: Ring, worker_pidfd: int, generation: int) -> None:
+        """A new worker after a lost one; it takes over only after an explicit `recover`."""
+    def status(self) -> dict[str, Any]:
+        """mode, level, cause, tick, planned, executed, missed, limited, refused, chunks, dropped, latencies so far."""
+    def wait(self, timeout_ns: int) -> bool:
+        """True once the control thread has ended. Releases the GIL."""
+    def stop(self) -> dict[str, Any]:
+        """Ends the control thread after the exit behaviour, flushes the recording, returns the final status."""
+
+def run_worker(
+    plan_json: str,
+    graph: bytes | str,
+    library: str,
+    *,
+    observation: Ring,
+    chunk: Ring,
+    images: list[Ring],
+    generation: int,
+    threads: int = 1,
+    parent_pidfd: int = -1,
+) -> None:
+    """The worker's loop; returns when the parent ends. Releases the GIL for good."""
+
+def state_bytes(n: int) -> int:
+    """Slot size of a state ring: (3n + 10) float64: pos, vel, torque, quat_wxyz, ang_vel, lin_vel; ROBOT units."""
+
+def command_bytes(n: int) -> int:
+    """Slot size of a command ring: (4 + 5n) float64: mode, kind, running, reserved, then target, velocity, torque, kp, kd.
+
+    ROBOT units; kind 0 position, 1 position_pd, 2 velocity, 3 torque, 4 off.
+    """
+
+def observation_bytes(n: int) -> int: ...
+def chunk_bytes(rows: int, n: int) -> int: ...

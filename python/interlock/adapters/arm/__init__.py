@@ -1,0 +1,1 @@
+"""The simulated tabletop arm: its scene, plant, robot file and trained policy."""
