@@ -1,0 +1,1 @@
+"""Everything that touches one particular robot, simulator or file format."""

@@ -1,0 +1,1 @@
+"""What this computer is and what it granted."""

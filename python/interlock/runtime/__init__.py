@@ -1,0 +1,1 @@
+"""Glue between the folder on disk and the Rust stages: load, bind, step on a manual clock."""

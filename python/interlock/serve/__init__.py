@@ -1,0 +1,1 @@
+"""The running robot: processes, the paced loop, the operator."""
