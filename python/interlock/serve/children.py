@@ -1,0 +1,90 @@
+"""Starts driver and worker as processes of their own. Configuration goes in on standard input, never on a command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.errors import InterlockError
+
+CHILD_MODULE = "interlock.cli.child"
+
+
+@dataclass(slots=True)
+class Child:
+    """One running process.
+
+    Attributes:
+        process: The process.
+        pidfd: Its handle in the kernel: readable once it has ended, and never another process's.
+        admin: Our end of a simulation's side channel.
+    """
+
+    process: subprocess.Popen[bytes]
+    pidfd: int
+    admin: socket.socket | None = None
+
+    def ask(self, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
+        """Asks a simulation for something. Raises `InterlockError` when it cannot answer."""
+        if self.admin is None:
+            raise InterlockError(code="not-simulated", where="driver", expected="a simulated robot", got="a real one")
+        self.admin.settimeout(timeout_s)
+        try:
+            self.admin.send(json.dumps(request).encode())
+            reply: dict[str, Any] = json.loads(self.admin.recv(65536) or b'{"error": "ended"}')
+        except (OSError, ValueError) as cause:
+            raise InterlockError(code="driver-dead", where="driver", got=str(cause)) from None
+        if "error" in reply:
+            raise InterlockError(code="sim-request", where=f"driver: {request.get('do')}", got=str(reply["error"]))
+        return reply
+
+    def end(self, timeout_s: float = 5.0) -> None:
+        """Ends the process: asked first, by signal if it does not answer."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.admin is not None:
+            self.admin.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+
+def start_child(role: str, configuration: dict[str, Any], descriptors: list[int], *, admin: bool = False) -> Child:
+    """Starts `python -m interlock.cli.child ROLE` with inherited descriptors.
+
+    Args:
+        role: driver or worker.
+        configuration: Written to its standard input as JSON.
+        descriptors: Inherited by it.
+        admin: Give it a side channel (simulations only).
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if admin else (None, None)
+    if theirs is not None:
+        configuration = {**configuration, "admin": theirs.fileno()}
+        descriptors = [*descriptors, theirs.fileno()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", CHILD_MODULE, role],
+        stdin=subprocess.PIPE,
+        pass_fds=descriptors,
+        start_new_session=True,  # a terminal's Ctrl-C reaches the supervisor alone, which stops the robot in order
+    )
+    if theirs is not None:
+        theirs.close()
+    assert process.stdin is not None
+    try:
+        process.stdin.write(json.dumps({**configuration, "parent_pid": os.getpid()}).encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        process.wait()
+        raise InterlockError(code=f"{role}-dead", where=role, got=f"ended with {process.returncode}") from None
+    return Child(process=process, pidfd=os.pidfd_open(process.pid), admin=ours)

@@ -1,0 +1,232 @@
+"""One run in real time: driver, worker and supervisor as three processes, and the handle that steers them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from interlock import _core
+from interlock.errors import InterlockError
+from interlock.runtime.bound import Bound
+from interlock.serve.children import Child, start_child
+from interlock.serve.links import DriverLinks, WorkerLinks, flat_descriptors
+
+READY_TIMEOUT_NS = 60_000_000_000  # loading a large engine takes this long at most before we say so
+POLL_NS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacedOptions:
+    """How to run.
+
+    Attributes:
+        driver: Adapter name, such as `sim:arm` or `package.module:Class`.
+        driver_options: Passed to the adapter: seed, task, log, start pose.
+        recording: MCAP file; None for no recording.
+        record_images: How images are recorded.
+        header: Facts for the recording's header.
+        realtime_priority: SCHED_FIFO priority asked for; 0: the normal scheduler.
+        cpu: Core for the control thread.
+        dry: Read the robot, send nothing.
+        threads: Inference threads of the worker.
+        simulated: The driver is a simulation and answers admin requests.
+    """
+
+    driver: str
+    driver_options: dict[str, Any] = field(default_factory=dict)
+    recording: Path | None = None
+    record_images: Literal["png", "raw", "none"] = "png"
+    header: dict[str, Any] = field(default_factory=dict)
+    realtime_priority: int = 0
+    cpu: int | None = None
+    dry: bool = False
+    threads: int = 1
+    simulated: bool = False
+
+
+class PacedRun:
+    """Starts everything on entry, brings the robot to rest and ends everything on exit.
+
+    Nothing moves until `request("arm")` and `request("start")`.
+    """
+
+    def __init__(self, bound: Bound, options: PacedOptions) -> None:
+        self.bound = bound
+        self.options = options
+        self.granted: dict[str, Any] = {}
+        self._modes = _core.mode_names()
+        self._generation = 1
+        self._driver_links: DriverLinks | None = None
+        self._supervisor: _core.Supervisor | None = None
+        self._final: dict[str, Any] | None = None
+        self.driver: Child
+        self.worker: Child
+        self._worker_links: WorkerLinks
+
+    def __enter__(self) -> PacedRun:
+        try:
+            self._start()
+        except BaseException:
+            self._end_children()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._end_children()
+
+    @property
+    def supervisor(self) -> _core.Supervisor:
+        """The control loop."""
+        assert self._supervisor is not None, "used inside `with` only"
+        return self._supervisor
+
+    def request(self, what: str) -> None:
+        """Asks for arm, start, stop, recover, takeover, release, disarm or quit."""
+        self.supervisor.request(what)
+
+    def retask(self, task: str | None, goal: tuple[float, float, float] | None = None) -> None:
+        """Gives the running policy another task or goal. Raises `InterlockError` when the policy does not take it."""
+        tokens = self.bound.tokens(task)
+        velocity = self.bound.velocity(goal)
+        self.supervisor.set_goal(velocity, tokens, task or "")
+
+    def status(self) -> dict[str, Any]:
+        """The loop's counters, with the mode's name under `mode_name`."""
+        status = self.supervisor.status()
+        return {**status, "mode_name": self._modes[status["mode"]]}
+
+    def mode(self) -> str:
+        """The mode's name now."""
+        return str(self.status()["mode_name"])
+
+    def wait_mode(self, *wanted: str, timeout_s: float) -> str | None:
+        """Waits for one of the modes; None when the time is up or the loop has ended."""
+        deadline = _core.monotonic_ns() + int(timeout_s * 1e9)
+        while True:
+            mode = self.mode()
+            if mode in wanted:
+                return mode
+            if _core.monotonic_ns() >= deadline or self.supervisor.wait(POLL_NS):
+                return None
+
+    def wait(self, seconds: float) -> bool:
+        """Lets time pass; True when the control loop has ended."""
+        return self.supervisor.wait(int(seconds * 1e9))
+
+    def ask_simulation(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Reset, outcome, frozen camera: simulations only."""
+        return self.driver.ask(request)
+
+    def replace_worker(self) -> None:
+        """Starts a worker of the next generation. It takes over only after an explicit `recover`."""
+        self.worker.end()
+        self._generation += 1
+        self._start_worker()
+        self._await_worker()
+        self.supervisor.set_worker(
+            self._worker_links.observation, self._worker_links.chunk, self.worker.pidfd, self._generation
+        )
+
+    def stop(self) -> dict[str, Any]:
+        """Exit behaviour, end of the loop, recording closed; returns the final counters."""
+        if self._final is None and self._supervisor is not None:
+            self._final = self._supervisor.stop()
+        return self._final or {}
+
+    def _start(self) -> None:
+        options, bound = self.options, self.bound
+        self._driver_links = DriverLinks.create(bound.plan)
+        descriptors = self._driver_links.descriptors()
+        configuration = {
+            "driver": options.driver,
+            "driver_options": options.driver_options,
+            "robot": bound.robot,
+            "robot_folder": str(bound.robot_folder),
+            "plan": bound.plan,
+            "rings": descriptors,
+        }
+        self.driver = start_child("driver", configuration, flat_descriptors(descriptors), admin=options.simulated)
+        self._start_worker()
+        self._await_worker()
+        self._await_state()
+        self._supervisor = _core.Supervisor(
+            bound.plan_json,
+            state=self._driver_links.state,
+            command=self._driver_links.command,
+            images=self._driver_links.images,
+            observation=self._worker_links.observation,
+            chunk=self._worker_links.chunk,
+            worker_pidfd=self.worker.pidfd,
+            driver_pidfd=self.driver.pidfd,
+            generation=self._generation,
+            recording=None if options.recording is None else str(options.recording),
+            header_json=json.dumps(options.header),
+            record_images=options.record_images,
+            realtime_priority=options.realtime_priority,
+            cpu=options.cpu,
+            dry=options.dry,
+        )
+        self.granted = self._supervisor.start()
+
+    def _start_worker(self) -> None:
+        assert self._driver_links is not None
+        self._worker_links = WorkerLinks.create(self.bound.plan)
+        descriptors = {**self._worker_links.descriptors(), "images": [each.fd for each in self._driver_links.images]}
+        configuration = {
+            "plan": self.bound.plan,
+            "graph": str(self.bound.graph),
+            "library": str(self.bound.library),
+            "rings": descriptors,
+            "generation": self._generation,
+            "threads": self.options.threads,
+        }
+        self.worker = start_child("worker", configuration, flat_descriptors(descriptors))
+
+    def _await_worker(self) -> None:
+        # The worker's first slot says that it is loaded and warm.
+        self._await("worker", self.worker, self._worker_links.chunk)
+
+    def _await_state(self) -> None:
+        assert self._driver_links is not None
+        self._await("driver", self.driver, self._driver_links.state)
+
+    def _await(self, role: str, child: Child, ring: _core.Ring) -> None:
+        deadline = _core.monotonic_ns() + READY_TIMEOUT_NS
+        while not ring.wait(0, POLL_NS):
+            if child.process.poll() is not None:
+                raise InterlockError(
+                    code=f"{role}-dead",
+                    where=role,
+                    got=f"ended with {child.process.returncode} while starting",
+                    hint="what it said stands above",
+                )
+            if _core.monotonic_ns() > deadline:
+                raise InterlockError(
+                    code=f"{role}-silent", where=role, got=f"nothing after {READY_TIMEOUT_NS // 10**9} s"
+                )
+
+    def _end_children(self) -> None:
+        for name in ("worker", "driver"):
+            child: Child | None = getattr(self, name, None)
+            if child is None:
+                continue
+            if child.admin is not None and child.process.poll() is None:
+                with contextlib.suppress(InterlockError):
+                    child.ask({"do": "end"}, timeout_s=1.0)
+            with contextlib.suppress(OSError):
+                child.end()
+
+
+def is_root() -> bool:
+    """Whether real-time scheduling will be granted without further set-up."""
+    return os.geteuid() == 0
