@@ -1,0 +1,78 @@
+"""Entry of driver and worker processes: `python -m interlock.cli.child ROLE`, configuration on standard input."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from interlock import _core
+from interlock.cli.wiring import make_driver
+from interlock.errors import Exit, InterlockError
+from interlock.serve.driver_host import host
+from interlock.serve.links import DriverLinks, WorkerLinks
+
+
+def main() -> int:
+    """Runs the role named on the command line; returns the process's exit code."""
+    role, configuration = sys.argv[1], json.load(sys.stdin)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        if role == "driver":
+            _driver(configuration)
+        else:
+            _worker(configuration)
+    except InterlockError as refusal:
+        sys.stderr.write("\n".join(refusal.lines()) + "\n")
+        return int(refusal.exit)
+    except _core.CoreError as refusal:
+        sys.stderr.write(f"error[{refusal.code}]: {role}: {refusal}\nhint: {refusal.hint}\n")
+        return int(Exit.REFUSED)
+    return 0
+
+
+def _driver(configuration: dict[str, Any]) -> None:
+    descriptor = configuration.get("admin")
+    admin = None if descriptor is None else socket.socket(fileno=descriptor)
+    ended = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, _end)
+    driver = make_driver(configuration)
+    joints = len(configuration["plan"]["joints"]["names"])
+    with contextlib.suppress(SystemExit):
+        host(
+            driver,
+            DriverLinks.attach(configuration["rings"]),
+            joints=joints,
+            parent_pid=configuration["parent_pid"],
+            admin=admin,
+        )
+    signal.signal(signal.SIGTERM, ended)
+
+
+def _worker(configuration: dict[str, Any]) -> None:
+    rings = configuration["rings"]
+    links = WorkerLinks.attach(rings)
+    _core.run_worker(
+        json.dumps(configuration["plan"]),
+        configuration["graph"],
+        configuration["library"],
+        observation=links.observation,
+        chunk=links.chunk,
+        images=[_core.Ring.attach(each) for each in rings["images"]],
+        generation=configuration["generation"],
+        threads=configuration["threads"],
+        parent_pidfd=os.pidfd_open(configuration["parent_pid"]),
+    )
+
+
+def _end(signum: int, frame: object) -> None:
+    del frame
+    raise SystemExit(128 + signum)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

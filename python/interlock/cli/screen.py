@@ -1,0 +1,90 @@
+"""What the command line shows: steps with their times, progress on long work, tables; nothing under --json but JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from interlock import _core
+from interlock.errors import InterlockError
+
+
+@dataclass(slots=True)
+class Screen:
+    """Standard output for people, or for machines.
+
+    Attributes:
+        as_json: Print one JSON object at the end and nothing else.
+        quiet: Print results, not progress.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    console: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
+    _status: Status | None = None
+
+    def say(self, text: str = "", *, style: str = "") -> None:
+        """One line for a person."""
+        if not self.as_json:
+            self.console.print(escape(text), style=style or None)
+
+    def detail(self, text: str) -> None:
+        """A line that belongs to the step above."""
+        self.say(f"    {text}")
+
+    def update(self, text: str) -> None:
+        """Replaces the text of the running step; on a plain stream this is silent."""
+        if self._status is not None:
+            self._status.update(escape(text))
+
+    @contextmanager
+    def step(self, name: str, number: str = "") -> Iterator[StepLine]:
+        """Shows that `name` is running, then its one-line result with the time that it took."""
+        began = _core.monotonic_ns()
+        line = StepLine()
+        if not self.as_json and self.console.is_terminal:
+            with self.console.status(escape(f"{number} {name} …".strip())) as status:
+                self._status = status
+                try:
+                    yield line
+                finally:
+                    self._status = None
+        else:
+            if not self.as_json and not self.quiet:
+                self.console.print(escape(f"{number} {name} …".strip()))
+            yield line
+        seconds = (_core.monotonic_ns() - began) / 1e9
+        took = "unchanged" if line.unchanged else f"{seconds:.1f} s"
+        self.say(f"{number} {name:<8} {line.text:<92} {took}".strip())
+
+    def result(self, value: dict[str, Any]) -> None:
+        """The machine's answer."""
+        if self.as_json:
+            json.dump(value, sys.stdout, indent=1, default=str)
+            sys.stdout.write("\n")
+
+    def refuse(self, refusal: InterlockError) -> None:
+        """A refusal, on standard error for people and as the answer for machines."""
+        if self.as_json:
+            self.result(refusal.as_json())
+            return
+        errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        for line in refusal.lines():
+            style = "bold red" if line.startswith("error") else "bold" if line.startswith("next") else None
+            errors.print(escape(line), style=style)
+
+
+@dataclass(slots=True)
+class StepLine:
+    """What a step reports once it is done."""
+
+    text: str = ""
+    unchanged: bool = False
