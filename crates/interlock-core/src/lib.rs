@@ -13,6 +13,9 @@
     )
 )]
 
+pub mod align;
 pub mod code;
+pub mod decode;
 pub mod plan;
 pub mod sample;
+pub mod schedule;

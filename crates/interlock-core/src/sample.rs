@@ -36,9 +36,21 @@ impl Sample {
         }
     }
 
+    /// Overwrites this sample without allocating, as long as both have the same joints.
+    pub fn copy_from(&mut self, other: &Sample) {
+        self.seq = other.seq;
+        self.capture_ns = other.capture_ns;
+        self.pos.clone_from(&other.pos);
+        self.vel.clone_from(&other.vel);
+        self.torque.clone_from(&other.torque);
+        self.quat = other.quat;
+        self.ang_vel = other.ang_vel;
+        self.lin_vel = other.lin_vel;
+    }
+
     /// Values in the flat layout of the wire: pos, vel, torque, quat, `ang_vel`, `lin_vel`.
     pub const fn flat_len(n: usize) -> usize {
-        3 * n + 10
+        n.saturating_mul(3).saturating_add(10)
     }
 }
 
@@ -155,7 +167,7 @@ impl Chunk {
             status: 0,
             confidence: f64::NAN,
             rows: 0,
-            actions: vec![0.0; rows * n],
+            actions: vec![0.0; rows.saturating_mul(n)],
             times: InferenceTimes::default(),
         }
     }
