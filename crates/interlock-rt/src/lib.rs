@@ -1,5 +1,9 @@
 //! What the core may not touch: clocks, threads, shared memory, process handles, ONNX Runtime, recordings.
 
 pub mod clock;
+pub mod engine;
 pub mod error;
+pub mod realtime;
 pub mod shm;
+pub mod watch;
+pub mod wire;
