@@ -20,9 +20,9 @@ _ACCEPTED = {
 class Drives:
     """Executes the last command at the physics rate, as the drives of a robot do.
 
-    Torque motors run `kp*(target - q) + kd*(velocity - dq) + torque`. Position servos run inside the model with the
-    model's own gains, which a command must repeat, and take no torque. `kp` zero on every joint is damping and always
-    possible. The model clips torques to its control, force and joint force ranges.
+    Torque motors run `kp*(target - q) + kd*(velocity - dq) + torque`. Position servos run inside the model
+    with the model's own gains, which a command must repeat, and take no torque. `kp` zero on every joint is
+    damping and always possible. The model clips torques to its control, force and joint force ranges.
     """
 
     def __init__(self, robot: RobotModel) -> None:
@@ -67,7 +67,8 @@ class Drives:
         """Takes a new command, in SI units.
 
         Raises:
-            InterlockError: `command-not-finite`, `command-kind` (the actuators cannot do it), `gains-not-the-models`.
+            InterlockError: `command-not-finite`; `command-kind` for one that the actuators cannot do;
+                `gains-not-the-models`.
         """
         servo, kind, zeros = self._robot.servo, command.kind, self._zeros
         with_torque = servo == "position" and kind is CommandKind.POSITION_PD and command.torque.any()
@@ -99,8 +100,8 @@ class Drives:
             position: rad, where `hold` holds, with the gains last used. Shape (n,).
 
         Raises:
-            InterlockError: `behaviour-unknown`; `behaviour-incomplete` for `damp` without `kd` and for `hold` before
-                any command gave it gains.
+            InterlockError: `behaviour-unknown`; `behaviour-incomplete` for `damp` without `kd` and for `hold`
+                before any command gave it gains.
         """
         zeros = self._zeros
         if behaviour == "limp":

@@ -59,7 +59,12 @@ class RobotModel:
 
 
 def load(
-    mjcf: Path, joints: Sequence[str], *, period_ns: int, step_ns: int | None = None, imu_site: str | None = None
+    mjcf: Path,
+    joints: Sequence[str],
+    *,
+    period_ns: int,
+    step_ns: int | None = None,
+    imu_site: str | None = None,
 ) -> RobotModel:
     """Compiles an MJCF file and finds the robot in it by name.
 
@@ -71,8 +76,8 @@ def load(
         imu_site: Site that carries the IMU; absent: `imu`, `imu_in_pelvis`, else the root body.
 
     Raises:
-        InterlockError: `mjcf-unreadable`, `joint-unknown`, `joint-kind`, `actuator-missing`, `actuator-extra`,
-            `actuator-kind`, `period-not-a-multiple`, `site-unknown`.
+        InterlockError: `mjcf-unreadable`, `joint-unknown`, `joint-kind`, `actuator-missing`,
+            `actuator-extra`, `actuator-kind`, `period-not-a-multiple`, `site-unknown`.
     """
     try:
         model = mujoco.MjModel.from_xml_path(str(mjcf))
@@ -107,7 +112,9 @@ def load(
         actuator=actuators,
         kp=gain if servo == "position" else zeros,
         kd=-model.actuator_biasprm[actuators, 2] + model.dof_damping[dof] if servo == "position" else zeros,
-        ctrl_per_torque=1.0 / (gain * model.actuator_gear[actuators, 0]) if servo == "motor" else np.ones(len(joints)),
+        ctrl_per_torque=1.0 / (gain * model.actuator_gear[actuators, 0])
+        if servo == "motor"
+        else np.ones(len(joints)),
         root=int(model.jnt_bodyid[free[0]]) if free.size else min(1, model.nbody - 1),
         is_floating=bool(free.size),
         base_qpos=int(model.jnt_qposadr[free[0]]) if free.size else 0,
@@ -178,7 +185,7 @@ def _actuators(model: mujoco.MjModel, joint_ids: Sequence[int], joints: Sequence
             where="actuators of the model",
             expected="only those of the joints in the robot file",
             got=", ".join(names[i] or f"#{i}" for i in extra),
-            hint="name their joints in `joints.order`, or remove them from the model: nothing may hang limp unnoticed",
+            hint="name their joints in `joints.order`, or remove them: nothing may hang limp unnoticed",
         )
     return driven.astype(np.intp)
 
@@ -191,7 +198,7 @@ def _servo(model: mujoco.MjModel, actuators: Ints, joints: Sequence[str]) -> Ser
             raise InterlockError(
                 code="actuator-kind",
                 where=f"actuator of joint {name}",
-                expected="all torque motors, or all position servos (affine bias -kp*q - kv*dq), without activation",
+                expected="torque motors, or position servos (affine bias -kp*q - kv*dq), all alike",
                 got="another kind" if kind is None else f"{kind} beside {first}",
                 hint="use <motor> or <position> for every joint",
             )

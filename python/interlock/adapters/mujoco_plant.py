@@ -19,14 +19,21 @@ from .mujoco_start import Start
 FALLEN_TILT_RAD = 1.05  # 60 degrees: no walker measured came back from there
 FALLEN_HEIGHT = 0.55  # of the start height; a flat collapse ends below 0.25 of it, walking stays above 0.9
 
-_WARNINGS = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+# On these MuJoCo goes on with something else than was asked: another state, or no control at all.
+_WARNINGS = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+    mujoco.mjtWarning.mjWARN_BADCTRL,
+)
 
 
 class MujocoPlant:
     """A simulated robot that advances one servo period at a time, reproducible from its seed.
 
-    Joint arrays are in the order of `joints`: rad, rad/s, N*m. Nothing here knows about guards, policies or clocks.
-    Until the first command after a reset the drives are limp (motors) or hold the start pose (position servos).
+    Joint arrays are in the order of `joints`: rad, rad/s, N*m. Nothing here knows about guards, policies or
+    clocks. Until the first command after a reset the drives are limp (motors) or hold the start pose
+    (position servos).
 
     Args:
         mjcf: The model file.
@@ -50,7 +57,7 @@ class MujocoPlant:
         start: Start | None = None,
         imu_site: str | None = None,
     ) -> None:
-        # MuJoCo's own handler would write MUJOCO_LOG.TXT into the working folder; `step` reads the counters instead.
+        # MuJoCo's own handler would write MUJOCO_LOG.TXT into the working folder; `step` reads the counters.
         mujoco.set_mju_user_warning(lambda _message: None)
         self._robot = load(mjcf, joints, period_ns=period_ns, step_ns=step_ns, imu_site=imu_site)
         self._data = mujoco.MjData(self._robot.model)
@@ -101,7 +108,11 @@ class MujocoPlant:
         """
         if task:
             raise InterlockError(
-                code="task-unknown", where="task", expected="none", got=task, hint="this robot follows a velocity goal"
+                code="task-unknown",
+                where="task",
+                expected="none",
+                got=task,
+                hint="this robot follows a velocity goal",
             )
 
     def check_gains(self, kp: F64, kd: F64) -> None:
@@ -141,7 +152,7 @@ class MujocoPlant:
             self._drives.act(self._data)
             mujoco.mj_step(self._robot.model, self._data)
             self._is_diverged = any(self._data.warning[int(kind)].number for kind in _WARNINGS)
-        # A step integrates last: what depends on positions and velocities would otherwise be one physics step old.
+        # A step integrates last: what depends on positions and velocities would be one physics step old.
         mujoco.mj_kinematics(self._robot.model, self._data)
         mujoco.mj_comPos(self._robot.model, self._data)
         mujoco.mj_comVel(self._robot.model, self._data)
@@ -190,7 +201,9 @@ class MujocoPlant:
             InterlockError: `base-fixed`.
         """
         if not self._robot.is_floating:
-            raise InterlockError(code="base-fixed", where="push", expected="a floating base", got="a fixed one")
+            raise InterlockError(
+                code="base-fixed", where="push", expected="a floating base", got="a fixed one"
+            )
         dof = self._robot.base_dof
         self._data.qvel[dof : dof + 3] += velocity_mps
         mujoco.mj_comVel(self._robot.model, self._data)

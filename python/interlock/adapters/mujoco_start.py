@@ -12,7 +12,7 @@ from .mujoco_model import F64, RobotModel
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Start:
-    """The state that a reset brings back. What is absent comes from the keyframe, else from the model's own pose.
+    """The state that a reset brings back. What is absent comes from the keyframe, else from the model.
 
     Attributes:
         keyframe: Keyframe of the model.
