@@ -48,8 +48,9 @@ fn refuse(what: impl Into<String>) -> RtError {
 
 /// Loads the library at `path`, or returns the one that is already loaded from there.
 pub(super) fn load(path: &Path) -> Result<Library, RtError> {
-    let path =
-        path.canonicalize().map_err(|error| refuse(format!("{}: expected a shared library, got: {error}", path.display())))?;
+    let path = path
+        .canonicalize()
+        .map_err(|error| refuse(format!("{}: expected a shared library, got: {error}", path.display())))?;
     let mut state = STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match &*state {
         State::Loaded(library) if library.path == path => return Ok(library.clone()),
@@ -65,7 +66,8 @@ pub(super) fn load(path: &Path) -> Result<Library, RtError> {
     let (base, version) = probe(&path)?;
     let started = catch_unwind(AssertUnwindSafe(|| {
         let environment = ort::init_from(&path).map_err(|error| error.to_string())?;
-        let environment = environment.with_name("interlock").with_telemetry(false).build().map_err(|e| e.to_string())?;
+        let environment =
+            environment.with_name("interlock").with_telemetry(false).build().map_err(|e| e.to_string())?;
         // Errors are returned to the caller; a library prints nothing.
         environment.set_log_level(LogLevel::Fatal);
         Ok::<_, String>(environment)
@@ -103,7 +105,8 @@ fn check_elf(path: &Path) -> Result<(), RtError> {
         let mut header = [0; 64];
         file.read_exact(&mut header)?;
         let table = u64::from_le_bytes(field(&header, 32));
-        let bytes = u64::from(u16::from_le_bytes(field(&header, 54))) * u64::from(u16::from_le_bytes(field(&header, 56)));
+        let bytes =
+            u64::from(u16::from_le_bytes(field(&header, 54))) * u64::from(u16::from_le_bytes(field(&header, 56)));
         let mut headers = Vec::new();
         file.seek(SeekFrom::Start(table))?;
         file.take(bytes).read_to_end(&mut headers)?;
@@ -168,7 +171,10 @@ fn probe(path: &Path) -> Result<(Base, String), RtError> {
     let (major, minor) = (parts.next().flatten(), parts.next().flatten());
     if major != Some(1) || minor.is_none_or(|minor| minor < ort::MINOR_VERSION) {
         let expected = ort::MINOR_VERSION;
-        return Err(refuse(format!("{}: expected ONNX Runtime 1.{expected} or newer, got {version:?}", path.display())));
+        return Err(refuse(format!(
+            "{}: expected ONNX Runtime 1.{expected} or newer, got {version:?}",
+            path.display()
+        )));
     }
     Ok((Base(base), version))
 }

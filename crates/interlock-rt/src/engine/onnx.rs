@@ -75,9 +75,14 @@ pub(super) struct Summary {
 /// Reads `bytes` as an ONNX model.
 pub(super) fn summarize(bytes: &[u8]) -> Result<Summary, RtError> {
     let refuse = |got: String| {
-        RtError::new("engine-graph", format!("expected an ONNX model, got {got}"), "build the policy again: `interlock build`")
+        RtError::new(
+            "engine-graph",
+            format!("expected an ONNX model, got {got}"),
+            "build the policy again: `interlock build`",
+        )
     };
-    let model = Model::decode(bytes).map_err(|error| refuse(format!("{} bytes that are none: {error}", bytes.len())))?;
+    let model =
+        Model::decode(bytes).map_err(|error| refuse(format!("{} bytes that are none: {error}", bytes.len())))?;
     let Some(graph) = model.graph else {
         return Err(refuse(format!("{} bytes without a graph", bytes.len())));
     };

@@ -153,12 +153,20 @@ impl DataBuf {
 
     /// The elements, None when they are of another type.
     pub fn as_f32(&self) -> Option<&[f32]> {
-        if let DataBuf::F32(values) = self { Some(values) } else { None }
+        if let DataBuf::F32(values) = self {
+            Some(values)
+        } else {
+            None
+        }
     }
 
     /// The elements, None when they are of another type.
     pub fn as_i64(&self) -> Option<&[i64]> {
-        if let DataBuf::I64(values) = self { Some(values) } else { None }
+        if let DataBuf::I64(values) = self {
+            Some(values)
+        } else {
+            None
+        }
     }
 
     /// Address and size in bytes; the address stays valid while the vector is neither resized nor dropped.
