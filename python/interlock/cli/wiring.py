@@ -57,9 +57,7 @@ def make_driver(configuration: dict[str, Any]) -> Driver:
     _require_mujoco()
     from interlock.adapters.sim_driver import SimDriver
 
-    bound = Bound(
-        name="", plan=plan, graph=Path(), library=Path(), tokenizer=None, robot=robot, robot_folder=folder
-    )
+    bound = Bound(name="", plan=plan, graph=Path(), library=Path(), tokenizer=None, robot=robot, robot_folder=folder)
     plant = make_plant(name, bound)
     plant.reset(int(options.get("seed", 0)), options.get("task"))
     lost = robot["safe"]["supervisor_lost"]
@@ -96,9 +94,7 @@ def _user_driver(name: str, robot: dict[str, Any], options: dict[str, Any]) -> D
 
 
 def _unknown(name: str) -> InterlockError:
-    return InterlockError(
-        code="driver-unknown", where=f"driver {name!r}", expected="sim:arm or sim:mujoco", got=name
-    )
+    return InterlockError(code="driver-unknown", where=f"driver {name!r}", expected="sim:arm or sim:mujoco", got=name)
 
 
 def _require_mujoco() -> None:

@@ -99,7 +99,13 @@ class Bound:
         """A command of the core (SI) in the robot's units. Shape of `rows` (5, n)."""
         si_per_unit = np.asarray(self.plan["joints"]["si_per_unit"])
         return Command(
-            CommandKind(kind), running, rows[0] / si_per_unit, rows[1] / si_per_unit, rows[2], rows[3], rows[4]
+            CommandKind(kind),
+            running,
+            rows[0] / si_per_unit,
+            rows[1] / si_per_unit,
+            rows[2],
+            rows[3],
+            rows[4],
         )
 
     def to_si(self, flat: NDArray[np.float64]) -> NDArray[np.float64]:

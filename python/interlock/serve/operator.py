@@ -30,7 +30,12 @@ KEYS = {
     "\x03": "quit",
 }
 STEP_MPS = 0.1
-KEY_STEPS = {"w": (STEP_MPS, 0.0, 0.0), "s": (-STEP_MPS, 0.0, 0.0), "d": (0.0, 0.0, -STEP_MPS), "e": (0.0, 0.0, STEP_MPS)}
+KEY_STEPS = {
+    "w": (STEP_MPS, 0.0, 0.0),
+    "s": (-STEP_MPS, 0.0, 0.0),
+    "d": (0.0, 0.0, -STEP_MPS),
+    "e": (0.0, 0.0, STEP_MPS),
+}
 LONGEST_LINE = 1024
 MOST_CLIENTS = 4
 
@@ -100,7 +105,7 @@ class Operator:
             finally:
                 os.umask(mask)
             listener.listen(MOST_CLIENTS)
-            listener.setblocking(False)  # noqa: FBT003 - the library's signature
+            listener.setblocking(False)
             self._listener = listener
             self._selector.register(listener, selectors.EVENT_READ)
         if self.keyboard:
@@ -138,7 +143,7 @@ class Operator:
         if len(self._buffers) >= MOST_CLIENTS:
             client.close()
             return
-        client.setblocking(False)  # noqa: FBT003 - the library's signature
+        client.setblocking(False)
         self._buffers[client.fileno()] = b""
         self._selector.register(client, selectors.EVENT_READ)
 

@@ -181,7 +181,10 @@ class PacedRun:
     def _start_worker(self) -> None:
         assert self._driver_links is not None
         self._worker_links = WorkerLinks.create(self.bound.plan)
-        descriptors = {**self._worker_links.descriptors(), "images": [each.fd for each in self._driver_links.images]}
+        descriptors = {
+            **self._worker_links.descriptors(),
+            "images": [each.fd for each in self._driver_links.images],
+        }
         configuration = {
             "plan": self.bound.plan,
             "graph": str(self.bound.graph),
