@@ -1,1 +1,93 @@
-//! Conversion between Python and the crates below; no logic.
+//! Conversion between Python and the crates below; no logic. `python/interlock/_core.pyi` documents every name.
+#![allow(missing_docs, clippy::needless_pass_by_value)]
+
+mod arrays;
+mod engine;
+mod refused;
+mod ring;
+
+use std::collections::BTreeMap;
+
+use interlock_core::code::Code;
+use interlock_core::plan::Plan;
+use interlock_rt::counting::Counting;
+use interlock_rt::{clock, wire};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use refused::{CoreError, Refused};
+
+/// Counts per thread, so that `Supervisor.status()` can say what the control thread allocates.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[pyfunction]
+fn monotonic_ns() -> i64 {
+    clock::monotonic_ns()
+}
+
+#[pyfunction]
+fn code_word(value: u16) -> &'static str {
+    Code::from_u16(value).map_or("unknown", Code::word)
+}
+
+#[pyfunction]
+fn code_words() -> BTreeMap<u16, &'static str> {
+    Code::ALL.iter().map(|code| (*code as u16, code.word())).collect()
+}
+
+#[pyfunction]
+fn check_plan(plan_json: &str) -> Result<(), Refused> {
+    Plan::from_json(plan_json)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn state_bytes(n: usize) -> usize {
+    wire::state_bytes(n)
+}
+
+#[pyfunction]
+fn command_bytes(n: usize) -> usize {
+    wire::command_bytes(n)
+}
+
+#[pyfunction]
+fn observation_bytes(n: usize) -> usize {
+    wire::observation_bytes(n)
+}
+
+#[pyfunction]
+fn chunk_bytes(rows: usize, n: usize) -> usize {
+    wire::chunk_bytes(rows, n)
+}
+
+#[pyfunction]
+#[pyo3(signature = (rate_hz, seconds, priority=0))]
+fn floor(py: Python<'_>, rate_hz: f64, seconds: f64, priority: i32) -> Bound<'_, PyArray1<i64>> {
+    py.detach(|| clock::floor(rate_hz, seconds, priority)).into_pyarray(py)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let error = module.py().get_type::<CoreError>();
+    error.setattr("code", "")?;
+    error.setattr("hint", "")?;
+    module.add("CoreError", error)?;
+    module.add_class::<ring::PyRing>()?;
+    module.add_class::<engine::PyEngine>()?;
+    for function in [
+        wrap_pyfunction!(monotonic_ns, module)?,
+        wrap_pyfunction!(code_word, module)?,
+        wrap_pyfunction!(code_words, module)?,
+        wrap_pyfunction!(check_plan, module)?,
+        wrap_pyfunction!(state_bytes, module)?,
+        wrap_pyfunction!(command_bytes, module)?,
+        wrap_pyfunction!(observation_bytes, module)?,
+        wrap_pyfunction!(chunk_bytes, module)?,
+        wrap_pyfunction!(floor, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,5 +1,7 @@
 //! The three clocks and the one way to wait for a deadline.
 
+use crate::realtime;
+
 /// Clocks read one after another, so that a recording can be put on the epoch timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Triple {
@@ -25,11 +27,7 @@ pub fn monotonic_ns() -> i64 {
 
 /// All three clocks now.
 pub fn triple() -> Triple {
-    Triple {
-        monotonic_ns: monotonic_ns(),
-        realtime_ns: read(libc::CLOCK_REALTIME),
-        tai_ns: read(libc::CLOCK_TAI),
-    }
+    Triple { monotonic_ns: monotonic_ns(), realtime_ns: read(libc::CLOCK_REALTIME), tai_ns: read(libc::CLOCK_TAI) }
 }
 
 pub(crate) fn timespec(ns: i64) -> libc::timespec {
@@ -52,20 +50,25 @@ pub fn sleep_until(due_ns: i64) {
 }
 
 /// Lateness of every wake-up of a bare absolute-deadline loop: what the operating system alone costs.
-pub fn floor(rate_hz: f64, seconds: f64) -> Vec<i64> {
-    let period = nanoseconds(1e9 / rate_hz);
-    let ticks = nanoseconds(rate_hz * seconds);
+///
+/// Runs in a thread of its own, under `SCHED_FIFO` where `priority` is above 0 and the kernel grants it.
+pub fn floor(rate_hz: f64, seconds: f64, priority: i32) -> Vec<i64> {
+    let bare = move || {
+        realtime::apply(realtime::Wanted { priority, cpu: None });
+        bare_loop(nanoseconds(1e9 / rate_hz), nanoseconds(rate_hz * seconds))
+    };
+    std::thread::scope(|scope| scope.spawn(bare).join().unwrap_or_default())
+}
+
+fn bare_loop(period_ns: i64, ticks: i64) -> Vec<i64> {
     let mut late = Vec::with_capacity(usize::try_from(ticks).unwrap_or(0));
-    let mut due = monotonic_ns().saturating_add(period);
+    let mut due = monotonic_ns().saturating_add(period_ns);
     for _ in 0..ticks {
         sleep_until(due);
         let now = monotonic_ns();
         late.push(now.saturating_sub(due));
-        due = due.saturating_add(period);
         // A loop that is a period late starts afresh instead of running to catch up.
-        if now > due {
-            due = now.saturating_add(period);
-        }
+        due = due.max(now.saturating_sub(period_ns)).saturating_add(period_ns);
     }
     late
 }
@@ -91,6 +94,6 @@ mod tests {
     #[test]
     fn a_past_deadline_returns_and_the_floor_counts_every_tick() {
         sleep_until(-5);
-        assert_eq!(floor(1000.0, 0.02).len(), 20);
+        assert_eq!(floor(1000.0, 0.02, 0).len(), 20);
     }
 }

@@ -1,6 +1,7 @@
 //! What the core may not touch: clocks, threads, shared memory, process handles, ONNX Runtime, recordings.
 
 pub mod clock;
+pub mod counting;
 pub mod engine;
 pub mod error;
 pub mod realtime;

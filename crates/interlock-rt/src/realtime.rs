@@ -126,7 +126,11 @@ fn limit(resource: libc::__rlimit_resource_t) -> i64 {
     let mut bound = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `bound` is valid to be written to.
     unsafe { libc::getrlimit(resource, &raw mut bound) };
-    if bound.rlim_cur == libc::RLIM_INFINITY { -1 } else { i64::try_from(bound.rlim_cur).unwrap_or(i64::MAX) }
+    if bound.rlim_cur == libc::RLIM_INFINITY {
+        -1
+    } else {
+        i64::try_from(bound.rlim_cur).unwrap_or(i64::MAX)
+    }
 }
 
 #[cfg(test)]

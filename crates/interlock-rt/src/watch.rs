@@ -1,7 +1,10 @@
 //! Noticing that a process ended, by its process descriptor, in a thread of its own.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering::{Acquire, Release}};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 

@@ -86,7 +86,9 @@ impl Mapping {
         let header = mapping.header();
         let (magic, version) = (header.magic.load(Relaxed), header.version.load(Relaxed));
         if magic != MAGIC || version != VERSION {
-            return Err(layout_error(format!("expected ring version {VERSION}, got magic {magic:#x} version {version}")));
+            return Err(layout_error(format!(
+                "expected ring version {VERSION}, got magic {magic:#x} version {version}"
+            )));
         }
         let slots = header.slots.load(Relaxed);
         let slot_bytes = usize::try_from(header.slot_bytes.load(Relaxed)).unwrap_or(0);

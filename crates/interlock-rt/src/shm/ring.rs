@@ -1,8 +1,8 @@
 //! Publishing and reading.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::Arc;
 
 use super::mapping::Mapping;
