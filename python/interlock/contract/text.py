@@ -1,0 +1,130 @@
+"""Text to contract or robot. What is unknown (`ask`) and what is wrong is collected and reported together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from interlock.contract.codes import problem
+from interlock.contract.model import CONTRACT_SCHEMA, ROBOT_SCHEMA, Contract, Robot
+from interlock.contract.validation import explain
+from interlock.contract.yaml_text import Path, Tree, dotted, parse
+from interlock.errors import InterlockError, NeedsAnswer, Problem
+
+ASK = "ask"
+
+M = TypeVar("M", Contract, Robot)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A fact that is not known.
+
+    Attributes:
+        path: Where it stands, such as `driver.network`; the key of its answer.
+        where: The same with file and line.
+    """
+
+    path: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Generic[M]):
+    """A document as far as it is known.
+
+    Attributes:
+        tree: The text as data, with positions.
+        asks: Facts that nobody has answered yet.
+        problems: What is wrong besides.
+        model: The model; None while there is an ask or a problem.
+    """
+
+    tree: Tree
+    asks: tuple[Ask, ...]
+    problems: tuple[Problem, ...]
+    model: M | None
+
+    def unanswered(self) -> list[Problem]:
+        """The asks as problems."""
+        return [problem("unanswered", ask.where, got="ask") for ask in self.asks]
+
+    def known(self) -> M:
+        """The model.
+
+        Raises:
+            InterlockError: Problems and unanswered facts, all of them.
+            NeedsAnswer: Nothing is wrong, but facts are unanswered.
+        """
+        if self.model is not None:
+            return self.model
+        if self.problems:
+            raise InterlockError(problems=[*self.problems, *self.unanswered()])
+        raise NeedsAnswer(problems=self.unanswered())
+
+
+def load_contract(text: str, name: str = "contract.yaml") -> Contract:
+    """Reads a contract. `name` is what refusals call it.
+
+    Raises:
+        InterlockError: Everything that is wrong, with lines; unanswered facts included.
+    """
+    return draft_contract(text, name).known()
+
+
+def load_robot(text: str, name: str = "robot.yaml") -> Robot:
+    """Reads a robot. `name` is what refusals call it.
+
+    Raises:
+        InterlockError: Everything that is wrong, with lines; unanswered facts included.
+    """
+    return draft_robot(text, name).known()
+
+
+def draft_contract(text: str, name: str = "contract.yaml") -> Draft[Contract]:
+    """Reads a contract as far as it is known. Raises `InterlockError` only for text that is no YAML of ours."""
+    return _draft(parse(text, name), Contract, CONTRACT_SCHEMA)
+
+
+def draft_robot(text: str, name: str = "robot.yaml") -> Draft[Robot]:
+    """Reads a robot as far as it is known. Raises `InterlockError` only for text that is no YAML of ours."""
+    return _draft(parse(text, name), Robot, ROBOT_SCHEMA)
+
+
+def _draft(tree: Tree, model: type[M], schema: str) -> Draft[M]:
+    data = tree.data
+    if not isinstance(data, dict):
+        wrong = problem("wrong-type", tree.where(()), expected="a mapping", got=type(data).__name__)
+        return Draft(tree=tree, asks=(), problems=(wrong,), model=None)
+    if data.get("schema") != schema:
+        code = "schema-version" if "schema" in data else "missing-key"
+        got = str(data.get("schema", "no `schema`"))[:80]
+        wrong = problem(code, tree.where(("schema",)), expected=f"schema: {schema}", got=got)
+        return Draft(tree=tree, asks=(), problems=(wrong,), model=None)
+    paths = list(_ask_paths(data, ()))
+    asks = tuple(Ask(dotted(path), tree.where(path)) for path in paths)
+    problems: list[Problem] = []
+    made: M | None = None
+    try:
+        # In JSON lists may become tuples although validation is strict.
+        made = model.model_validate_json(json.dumps(data))
+        made.remember(tree)
+    except ValidationError as error:
+        problems = explain(error, tree, set(paths))
+    is_whole = not asks and not problems
+    return Draft(tree=tree, asks=asks, problems=tuple(problems), model=made if is_whole else None)
+
+
+def _ask_paths(value: Any, path: Path) -> Iterator[Path]:
+    if value == ASK:
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _ask_paths(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _ask_paths(item, (*path, index))
