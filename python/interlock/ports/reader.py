@@ -1,4 +1,4 @@
-"""A reader fills a contract from what people already have: pure functions of verified bytes, no I/O, nothing executed."""
+"""A reader fills a contract from what people already have: pure functions of verified bytes, nothing executed."""
 
 from __future__ import annotations
 

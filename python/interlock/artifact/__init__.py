@@ -1,0 +1,1 @@
+"""The policy folder on disk: safe readers, hashes, evidence, the cache of steps."""

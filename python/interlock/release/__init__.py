@@ -1,0 +1,1 @@
+"""The release flow: freeze, check, build, verify. The steps meet only on disk."""
