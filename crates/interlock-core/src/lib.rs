@@ -16,6 +16,8 @@
 pub mod align;
 pub mod code;
 pub mod decode;
+pub mod observe;
 pub mod plan;
+pub mod preprocess;
 pub mod sample;
 pub mod schedule;

@@ -12,6 +12,7 @@ mod tensors;
 use serde::{Deserialize, Serialize};
 
 pub use check::{PlanError, MAX_JOINTS};
+pub(crate) use check_tensors::elements;
 pub use safety::{AfterMove, Behaviour, Bound, Limits, Range, Safe, Start};
 pub use tensors::{Action, History, Input, LastAction, Output, Resize, Role, Term, TermKind};
 
