@@ -99,8 +99,7 @@ def pd(target: float | F64, *, kp: float = KP, kd: float = KD, torque: float = 0
 def command(kind: CommandKind, **fields: float) -> Command:
     """A command of another kind."""
     values = {
-        name: np.full(len(JOINTS), fields.get(name, 0.0))
-        for name in ("target", "velocity", "torque", "kp", "kd")
+        name: np.full(len(JOINTS), fields.get(name, 0.0)) for name in ("target", "velocity", "torque", "kp", "kd")
     }
     return Command(kind=kind, running=True, **values)
 
@@ -128,9 +127,7 @@ def test_joints_are_found_by_name_whatever_their_order_in_the_model(make: Callab
     plant = make(fixed(), start=Start(joints_rad=np.array([0.4, -0.1])))
     np.testing.assert_array_equal(measured(plant).pos, [0.4, -0.1])
     np.testing.assert_array_equal(
-        measured(
-            make(fixed(), ("left_wing", "right_wing"), start=Start(joints_rad=np.array([-0.1, 0.4])))
-        ).pos,
+        measured(make(fixed(), ("left_wing", "right_wing"), start=Start(joints_rad=np.array([-0.1, 0.4])))).pos,
         [-0.1, 0.4],
     )
     moved = run(plant, [pd(np.array([1.0, -0.1]))] * 30)[-1]
@@ -264,9 +261,7 @@ def test_a_command_that_the_actuators_cannot_do_is_refused(
 
 
 @pytest.mark.parametrize("field", ["target", "velocity", "torque", "kp", "kd"])
-def test_a_number_that_is_not_finite_never_reaches_a_drive(
-    make: Callable[..., MujocoPlant], field: str
-) -> None:
+def test_a_number_that_is_not_finite_never_reaches_a_drive(make: Callable[..., MujocoPlant], field: str) -> None:
     with pytest.raises(InterlockError) as refusal:
         make(fixed()).step(command(CommandKind.POSITION_PD, **{field: float("nan")}))
     assert refusal.value.code == "command-not-finite"
@@ -301,12 +296,8 @@ def test_holding_drives_hold_what_is_measured_with_the_last_gains(make: Callable
         plant.step(None)
         before = measured(plant)
         plant.step(None)
-        kd = (
-            SERVO_KV if text == fixed(SERVOS) else SERVO_KV + PASSIVE_KD
-        )  # a servo's passive part is not its torque
-        np.testing.assert_allclose(
-            measured(plant).torque, SERVO_KP * (held - before.pos) - kd * before.vel, atol=1e-12
-        )
+        kd = SERVO_KV if text == fixed(SERVOS) else SERVO_KV + PASSIVE_KD  # a servo's passive part is not its torque
+        np.testing.assert_allclose(measured(plant).torque, SERVO_KP * (held - before.pos) - kd * before.vel, atol=1e-12)
 
 
 def test_drives_that_keep_their_target_change_nothing(make: Callable[..., MujocoPlant]) -> None:
@@ -341,9 +332,7 @@ def test_base_velocities_are_in_the_frame_of_the_imu(make: Callable[..., MujocoP
 
 def test_the_imu_moves_with_its_lever_arm(make: Callable[..., MujocoPlant]) -> None:
     plant = make(mjcf(height=3.0), period_ns=round(STEP_S * 1e9))
-    level = make(
-        mjcf(height=3.0).replace('<site name="imu" pos="0.1 0 0"/>', ""), period_ns=round(STEP_S * 1e9)
-    )
+    level = make(mjcf(height=3.0).replace('<site name="imu" pos="0.1 0 0"/>', ""), period_ns=round(STEP_S * 1e9))
     push = [command(CommandKind.TORQUE, torque=2.0)] * 40
     at_imu, at_root = run(plant, push)[-1], run(level, push)[-1]
     turn, offset = at_imu[-6:-3], np.array([0.1, 0.0, 0.0])
@@ -408,9 +397,7 @@ def test_a_diverged_simulation_is_reported_and_never_stands_up_again(
 
 
 @pytest.mark.parametrize("actuators", [MOTORS, SERVOS])
-def test_a_reset_brings_back_the_same_run_bit_for_bit(
-    make: Callable[..., MujocoPlant], actuators: str
-) -> None:
+def test_a_reset_brings_back_the_same_run_bit_for_bit(make: Callable[..., MujocoPlant], actuators: str) -> None:
     gains = {"kp": SERVO_KP, "kd": SERVO_KV + PASSIVE_KD}
     commands: list[Command | None] = [pd(0.3 * np.sin(0.2 * i) * np.ones(2), **gains) for i in range(40)]
     plant = make(mjcf(actuators), start=Start(noise_rad=0.05))

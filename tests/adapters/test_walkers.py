@@ -72,9 +72,7 @@ class Walker:
         terms: dict[str, F64] = {
             "base_lin_vel": state.lin_vel,
             "base_ang_vel": state.ang_vel,
-            "projected_gravity": np.array(
-                [2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1]
-            ),
+            "projected_gravity": np.array([2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1]),
             "joint_pos_rel": state.pos - self.default,
             "joint_vel": state.vel,
             "last_action": self.action,

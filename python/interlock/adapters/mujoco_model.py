@@ -112,9 +112,7 @@ def load(
         actuator=actuators,
         kp=gain if servo == "position" else zeros,
         kd=-model.actuator_biasprm[actuators, 2] + model.dof_damping[dof] if servo == "position" else zeros,
-        ctrl_per_torque=1.0 / (gain * model.actuator_gear[actuators, 0])
-        if servo == "motor"
-        else np.ones(len(joints)),
+        ctrl_per_torque=1.0 / (gain * model.actuator_gear[actuators, 0]) if servo == "motor" else np.ones(len(joints)),
         root=int(model.jnt_bodyid[free[0]]) if free.size else min(1, model.nbody - 1),
         is_floating=bool(free.size),
         base_qpos=int(model.jnt_qposadr[free[0]]) if free.size else 0,

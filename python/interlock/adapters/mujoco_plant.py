@@ -201,9 +201,7 @@ class MujocoPlant:
             InterlockError: `base-fixed`.
         """
         if not self._robot.is_floating:
-            raise InterlockError(
-                code="base-fixed", where="push", expected="a floating base", got="a fixed one"
-            )
+            raise InterlockError(code="base-fixed", where="push", expected="a floating base", got="a fixed one")
         dof = self._robot.base_dof
         self._data.qvel[dof : dof + 3] += velocity_mps
         mujoco.mj_comVel(self._robot.model, self._data)
