@@ -1,4 +1,4 @@
-"""Starts driver and worker as processes of their own. Configuration goes in on standard input, never on a command line."""
+"""Starts driver and worker as processes of their own. Configuration goes in on standard input, not in arguments."""
 
 from __future__ import annotations
 

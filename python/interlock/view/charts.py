@@ -106,8 +106,9 @@ def bar_chart(title: str, unit: str, samples: F64, *, height: int = 200, limit: 
     for count, begin, end in zip(counts, edges[:-1], edges[1:], strict=True):
         if count:
             body.append(
-                f'<rect x="{plot.x(begin):.1f}" y="{plot.y(float(count)):.1f}" width="{plot.x(end) - plot.x(begin) - 1:.1f}"'
-                f' height="{plot.y(0.0) - plot.y(float(count)):.1f}" fill="{PALETTE[0]}"/>'
+                f'<rect x="{plot.x(begin):.1f}" y="{plot.y(float(count)):.1f}" fill="{PALETTE[0]}" '
+                f'width="{plot.x(end) - plot.x(begin) - 1:.1f}" '
+                f'height="{plot.y(0.0) - plot.y(float(count)):.1f}"/>'
             )
     if limit is not None:
         body.append(
@@ -134,16 +135,18 @@ class _Plot:
         shown = [
             f'<text x="{LEFT}" y="16" class="title">{escape(title)} <tspan class="unit">{escape(unit)}</tspan></text>'
         ]
-        for value in _ticks(self._y0, self._y1, 4):
-            shown.append(
-                f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}" class="grid"/>'
-                f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" class="tick" text-anchor="end">{value:g}</text>'
-            )
+        shown += [
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="tick" text-anchor="end">{value:g}</text>'
+            for value in _ticks(self._y0, self._y1, 4)
+            for y in [self.y(value)]
+        ]
         return shown + self.time_axis(axis_unit)
 
     def time_axis(self, unit: str = "s") -> list[str]:
         return [
-            f'<text x="{self.x(value):.1f}" y="{self._height - 8}" class="tick" text-anchor="middle">{value:g} {unit}</text>'
+            f'<text x="{self.x(value):.1f}" y="{self._height - 8}" class="tick" text-anchor="middle">'
+            f"{value:g} {unit}</text>"
             for value in _ticks(self._x0, self._x1, 8)
         ]
 

@@ -1,0 +1,297 @@
+"""`interlock run`: paced against a robot or its simulation, or stepped on a manual clock."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+from interlock import _core
+from interlock.cli.load import load_bound, next_command
+from interlock.cli.screen import Screen
+from interlock.cli.wiring import make_plant, simulated_driver
+from interlock.errors import Exit, InterlockError
+from interlock.host.environment import environment
+from interlock.runtime.bound import Bound
+from interlock.runtime.lockstep import Episode, run_lockstep
+from interlock.serve.operator import Operator
+from interlock.serve.paced import PacedOptions, PacedRun
+from interlock.serve.session import Ended, EpisodeResult, Session, signals_noted
+from interlock.view.wilson import wilson
+
+PRIORITY = 50  # SCHED_FIFO: above everything that is not the kernel's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line asked for."""
+
+    sim: bool = False
+    dry: bool = False
+    lockstep: bool = False
+    task: str | None = None
+    goal: str | None = None
+    seconds: float = 10.0
+    episodes: int = 1
+    seed: int = 0
+    output: Path | None = None
+    record: Literal["png", "raw", "none"] = "png"
+    realtime: str = "auto"
+    cpu: int | None = None
+
+    def velocity(self) -> tuple[float, float, float] | None:
+        """The goal in numbers. Raises `InterlockError` when it is none."""
+        if self.goal is None:
+            return None
+        try:
+            parts = [float(each) for each in self.goal.split(",")]
+        except ValueError:
+            parts = []
+        if len(parts) != 3:
+            raise InterlockError(
+                code="goal-format",
+                where="--goal",
+                expected="three numbers: VX,VY,WZ in m/s, m/s, rad/s",
+                got=self.goal,
+                hint="for example --goal 0.5,0,0",
+                exit=Exit.USAGE,
+            )
+        return parts[0], parts[1], parts[2]
+
+
+def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
+    """Runs; returns the exit code."""
+    screen = Screen(as_json=as_json)
+    if asked.lockstep and not asked.sim:
+        raise InterlockError(
+            code="lockstep-needs-sim",
+            where="--lockstep",
+            expected="--sim as well",
+            exit=Exit.USAGE,
+            hint="a real robot does not wait for a manual clock",
+        )
+    goal = asked.velocity()
+    bound = load_bound(policy, robot)
+    folder = asked.output or Path("runs") / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}-{bound.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if asked.lockstep:
+        return _lockstep(bound, asked, goal, folder, screen)
+    return _paced(bound, asked, goal, folder, screen)
+
+
+def header(bound: Bound, **facts: Any) -> dict[str, Any]:
+    """Facts for a recording's header."""
+    return {"policy": bound.name, "environment": environment(), **facts}
+
+
+def _lockstep(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, folder: Path, screen: Screen) -> int:
+    import json
+
+    plant = make_plant(simulated_driver(bound.robot), bound)
+    successes, rows, worst = 0, [], Exit.DONE
+    for number in range(asked.episodes):
+        name = "run.mcap" if asked.episodes == 1 else f"episode-{number:03d}.mcap"
+        episode = Episode(
+            seconds=asked.seconds,
+            seed=asked.seed + number,
+            task=asked.task,
+            goal=goal,
+            recording=folder / name,
+            record_images=asked.record,
+            header=json.dumps(header(bound, clock="manual")),
+        )
+        result = run_lockstep(bound, plant, episode)
+        success = bool(result.outcome.success)
+        successes += success
+        if result.outcome.fallen or result.outcome.diverged or "Stopping" in result.modes:
+            worst = Exit.ENDED_BY_GUARD
+        row = {
+            "seed": episode.seed,
+            "ticks": result.ticks,
+            "success": result.outcome.success,
+            "fallen": result.outcome.fallen,
+            "forward_mps": result.forward_mps,
+            "distance_m": result.outcome.distance_m,
+            "limited": result.limited,
+            "refused": result.refused,
+            "codes": result.codes,
+            "modes": result.modes,
+        }
+        rows.append(row)
+        screen.say(_line(number, row))
+    _finish(screen, bound, folder, rows, successes, asked, worst, {"clock": "manual"})
+    return int(worst)
+
+
+def _line(number: int, row: dict[str, Any]) -> str:
+    said = [f"episode {number + 1}"]
+    if row["success"] is not None:
+        said.append(f"{'reached' if row['success'] else 'not reached'} ({row['distance_m'] * 1000:.0f} mm away)")
+    if row["forward_mps"] == row["forward_mps"]:
+        said.append(f"{row['forward_mps']:.3f} m/s forward · {'FELL' if row['fallen'] else 'upright'}")
+    said.append(f"{row['ticks']} ticks · guard limited {row['limited']}, refused {row['refused']}")
+    return " · ".join(said)
+
+
+def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, folder: Path, screen: Screen) -> int:
+    driver = simulated_driver(bound.robot) if asked.sim else str(bound.robot["driver"]["use"])
+    simulated = driver.startswith("sim:")
+    terminal = screen.console.is_terminal and not screen.as_json
+    options = PacedOptions(
+        driver=driver,
+        driver_options={"seed": asked.seed, "task": asked.task} if simulated else {},
+        recording=folder / "run.mcap",
+        record_images=asked.record,
+        header=header(bound, clock="monotonic", simulated=simulated),
+        realtime_priority=0 if asked.realtime == "off" else PRIORITY,
+        cpu=asked.cpu,
+        dry=asked.dry,
+        simulated=simulated,
+    )
+    results: list[EpisodeResult] = []
+    with (
+        signals_noted() as noted,
+        Operator(socket_path=folder / "operator.sock", keyboard=terminal and _stdin_is_terminal()) as operator,
+        PacedRun(bound, options) as paced,
+    ):
+        _say_granted(screen, paced, asked)
+        session = Session(paced, operator, noted, on_status=lambda status: screen.update(_status_line(status)))
+        if not simulated:
+            _confirm(bound, asked)
+        for number in range(asked.episodes):
+            task = asked.task
+            if simulated:
+                reset = paced.ask_simulation({"do": "reset", "seed": asked.seed + number, "task": asked.task})
+                task = reset["task"] or asked.task
+            with screen.step("running", f"{number + 1}/{asked.episodes}") as line:
+                result = session.episode(task=task, goal=goal, seconds=asked.seconds, simulated=simulated)
+                line.text = _episode_text(result)
+            results.append(result)
+            if result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
+                break
+        final = paced.stop()
+    return _paced_result(bound, asked, folder, screen, results, final, noted.received)
+
+
+def _paced_result(
+    bound: Bound,
+    asked: Asked,
+    folder: Path,
+    screen: Screen,
+    results: list[EpisodeResult],
+    final: dict[str, Any],
+    signals: list[int],
+) -> int:
+    code = Exit.DONE
+    if any(each.ended in (Ended.FALLBACK, Ended.FALLEN) for each in results):
+        code = Exit.ENDED_BY_GUARD
+    if signal.SIGINT in signals:
+        code = Exit.INTERRUPTED
+    rows = [
+        {"ended": each.ended.value, "cause": each.cause, "seconds": each.seconds, "task": each.task, **each.outcome}
+        for each in results
+    ]
+    successes = sum(each.success for each in results)
+    counters = {key: value for key, value in final.items() if isinstance(value, (int, float, str, dict))}
+    screen.say(
+        f"ticks: {final.get('executed', 0)} of {final.get('planned', 0)} on time, {final.get('missed', 0)} missed · "
+        f"guard limited {final.get('limited', 0)}, refused {final.get('refused', 0)}"
+    )
+    _finish(screen, bound, folder, rows, successes, asked, code, {"clock": "monotonic", "counters": counters})
+    return int(code)
+
+
+def _finish(
+    screen: Screen,
+    bound: Bound,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    successes: int,
+    asked: Asked,
+    code: Exit,
+    more: dict[str, Any],
+) -> None:
+    if bound.tokenizer is not None and len(rows) > 1:
+        low, high = wilson(successes, len(rows))
+        screen.say(f"{successes} of {len(rows)} reached (95 % interval {low:.0%} to {high:.0%})")
+    screen.say(f"recording: {folder}")
+    if asked.episodes == 1 or not asked.lockstep:
+        screen.say(next_command(f"interlock report {folder}"))
+    screen.result(
+        {
+            "policy": bound.name,
+            "folder": str(folder),
+            "episodes": rows,
+            "successes": successes,
+            "exit": int(code),
+            **more,
+        }
+    )
+
+
+def _say_granted(screen: Screen, paced: PacedRun, asked: Asked) -> None:
+    granted = paced.granted
+    real_time = granted.get("scheduler") == "SCHED_FIFO"
+    if asked.realtime == "require" and not real_time:
+        raise InterlockError(
+            code="realtime-refused",
+            where="--realtime require",
+            expected="SCHED_FIFO",
+            got=str(granted.get("scheduler")),
+            hint="run as root, or give the user CAP_SYS_NICE and CAP_IPC_LOCK",
+        )
+    memory = "locked" if granted.get("memory_locked") else "not locked"
+    screen.detail(
+        f"real-time: {granted.get('scheduler')} {granted.get('priority') or ''} granted · memory {memory} · "
+        f"tick {paced.bound.tick_ns / 1e6:g} ms · stop: space or Ctrl-C (brings the robot to rest)"
+    )
+
+
+def _confirm(bound: Bound, asked: Asked) -> None:
+    import sys
+
+    if asked.dry:
+        return
+    kind = str(bound.robot["type"])
+    if not _stdin_is_terminal():
+        raise InterlockError(
+            code="arm-needs-terminal",
+            where="arming",
+            expected=f"a person who types {kind}",
+            got="no terminal",
+            hint="arming a real robot is never automatic",
+            exit=Exit.NEEDS_ANSWER,
+        )
+    sys.stdout.write(f"Your stop is the robot's own emergency stop, not this program.\n? arm: type {kind}: ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip() != kind:
+        raise InterlockError(
+            code="arm-declined", where="arming", expected=kind, got="something else", exit=Exit.NEEDS_ANSWER
+        )
+
+
+def _stdin_is_terminal() -> bool:
+    import sys
+
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _status_line(status: dict[str, Any]) -> str:
+    return (
+        f"[{status['mode_name']}] tick {status.get('tick', 0)} · missed {status.get('missed', 0)} · "
+        f"limits acted {status.get('limited', 0)} · space stop · q quit"
+    )
+
+
+def _episode_text(result: EpisodeResult) -> str:
+    distance = result.outcome.get("distance_m")
+    far = f" · {distance * 1000:.0f} mm from it" if isinstance(distance, float) and distance == distance else ""  # noqa: PLR0124
+    why = f" ({result.cause})" if result.cause else ""
+    return f"{result.task or 'goal'} · {result.ended.value}{why}{far} · {result.seconds:.1f} s"
+
+
+def monotonic_s() -> float:
+    """Seconds on the monotonic clock."""
+    return _core.monotonic_ns() / 1e9

@@ -1,0 +1,203 @@
+"""The verbs: what each takes, in words and with examples. What they do stands in one module each."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+RobotFile = Annotated[Path, typer.Option("--robot", "-r", help="The robot file.", show_default="./robot.yaml")]
+PolicyFolder = Annotated[Path, typer.Argument(help="A policy folder, NAME.policy.", show_default=False)]
+Answers = Annotated[
+    Path | None, typer.Option("--answers", help="YAML with answers to what no file says.", show_default=False)
+]
+
+DEFAULT_ROBOT = Path("robot.yaml")
+
+
+class Images(str, Enum):
+    """How images are recorded."""
+
+    png = "png"
+    raw = "raw"
+    none = "none"
+
+
+class Realtime(str, Enum):
+    """Whether the control thread asks for real-time scheduling."""
+
+    auto = "auto"
+    off = "off"
+    require = "require"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds every verb to the command line."""
+    robot = typer.Typer(help="Describe a robot.", no_args_is_help=True)
+    robot.command("import", epilog=_examples("interlock robot import g1.xml g1_rev2.xml -o g1.yaml"))(robot_import)
+    app.command("go", epilog=_examples("interlock go demo", "interlock go exported/ --robot g1.yaml --goal 0.5,0,0"))(
+        go
+    )
+    app.add_typer(robot, name="robot")
+    app.command(
+        "freeze", epilog=_examples("interlock freeze exported/ --robot g1.yaml --answers a.yaml -o g1-velocity.policy")
+    )(freeze)
+    app.command("check", epilog=_examples("interlock check g1-velocity.policy --robot g1.yaml"))(check)
+    app.command("build", epilog=_examples("interlock build reach-block.policy"))(build)
+    app.command("verify", epilog=_examples("interlock verify reach-block.policy --robot robot.yaml"))(verify)
+    app.command(
+        "run",
+        epilog=_examples(
+            "interlock run reach-block.policy --sim --task 'reach the red block'",
+            "interlock run g1-velocity.policy --robot g1.yaml --sim --goal 0.5,0,0 --lockstep",
+        ),
+    )(run)
+    app.command("report", epilog=_examples("interlock report runs/demo -o report.html"))(report)
+    app.command("show", epilog=_examples("interlock show g1-velocity.policy --full", "interlock show worker-dead"))(
+        show
+    )
+
+
+def _examples(*lines: str) -> str:
+    return "[bold]Examples[/bold]\n\n" + "\n\n".join(f"$ {line}" for line in lines)
+
+
+def go(
+    source: Annotated[str, typer.Argument(help="`demo`, or a checkpoint file or folder.", show_default=False)],
+    robot: RobotFile = DEFAULT_ROBOT,
+    answers: Answers = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Policy folder.", show_default=False)] = None,
+    until: Annotated[str, typer.Option(help="Last step: freeze, check, build, verify or run.")] = "run",
+    task: Annotated[str | None, typer.Option(help="Task text for the run.", show_default=False)] = None,
+    goal: Annotated[str | None, typer.Option(help="Velocity goal VX,VY,WZ.", show_default=False)] = None,
+    folder: Annotated[Path, typer.Option(help="Where `go demo` writes.")] = Path("runs/demo"),
+    episodes: Annotated[int, typer.Option(help="Episodes of `go demo`.", min=1)] = 20,
+    as_json: Json = False,
+) -> int:
+    """Everything due, in order, until a question or a FAIL; ends in simulation. `go demo` needs nothing at all."""
+    from interlock.cli import go as verb
+
+    if source == "demo":
+        return verb.demo(folder, episodes=episodes, as_json=as_json)
+    return verb.go(
+        Path(source), robot=robot, answers=answers, output=output, until=until, task=task, goal=goal, as_json=as_json
+    )
+
+
+def robot_import(
+    files: Annotated[list[Path], typer.Argument(help="MJCF files of one robot; the tightest limit is kept.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Robot file to write.")] = DEFAULT_ROBOT,
+    as_json: Json = False,
+) -> int:
+    """Make a robot file from model files; what they do not say becomes `ask`."""
+    from interlock.cli import robot as verb
+
+    return verb.import_files(files, output, as_json=as_json)
+
+
+def freeze(
+    source: Annotated[Path, typer.Argument(help="A checkpoint file or folder.", show_default=False)],
+    robot: Annotated[Path | None, typer.Option("--robot", "-r", help="Robot file.", show_default=False)] = None,
+    answers: Answers = None,
+    contract: Annotated[
+        Path | None, typer.Option(help="A contract written by hand, where the checkpoint says nothing.")
+    ] = None,
+    samples: Annotated[Path | None, typer.Option(help="Raw observations (npz) to make golden samples from.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="NAME.policy", show_default=False)] = None,
+    as_json: Json = False,
+) -> int:
+    """Freeze what the policy was trained on into a contract, with golden samples from its own framework."""
+    from interlock.cli import release as verb
+
+    return verb.freeze(
+        source, robot=robot, answers=answers, contract=contract, samples=samples, output=output, as_json=as_json
+    )
+
+
+def check(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json = False) -> int:
+    """Does this policy fit this robot, and what will the guard enforce? Never moves anything."""
+    from interlock.cli import release as verb
+
+    return verb.check(policy, robot, as_json=as_json)
+
+
+def build(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json = False) -> int:
+    """Export the graph and compile the engine that will run."""
+    from interlock.cli import release as verb
+
+    return verb.build(policy, robot, as_json=as_json)
+
+
+def verify(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json = False) -> int:
+    """Prove that source, graph and served engine act alike, in physical units."""
+    from interlock.cli import release as verb
+
+    return verb.verify(policy, robot, as_json=as_json)
+
+
+def run(
+    policy: PolicyFolder,
+    robot: RobotFile = DEFAULT_ROBOT,
+    sim: Annotated[bool, typer.Option("--sim", help="Run the robot file's simulation.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Read the robot, send nothing.")] = False,
+    lockstep: Annotated[bool, typer.Option("--lockstep", help="One process on a manual clock (with --sim).")] = False,
+    task: Annotated[str | None, typer.Option(help="Task text.", show_default=False)] = None,
+    goal: Annotated[str | None, typer.Option(help="Velocity goal VX,VY,WZ (m/s, m/s, rad/s).")] = None,
+    seconds: Annotated[float, typer.Option(help="Longest episode.", min=0.1, max=86400)] = 10.0,
+    episodes: Annotated[int, typer.Option(help="Episodes.", min=1, max=100000)] = 1,
+    seed: Annotated[int, typer.Option(help="Of the first simulated episode.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Run folder.", show_default="runs/TIME-NAME")
+    ] = None,
+    record: Annotated[Images, typer.Option(help="How images are recorded.")] = Images.png,
+    realtime: Annotated[Realtime, typer.Option(help="SCHED_FIFO for the control thread.")] = Realtime.auto,
+    cpu: Annotated[int | None, typer.Option(help="Core for the control thread.", show_default=False)] = None,
+    as_json: Json = False,
+) -> int:
+    """Run a verified policy on its control cadence, behind the guard."""
+    from interlock.cli import run as verb
+
+    return verb.run(
+        policy,
+        robot,
+        verb.Asked(
+            sim=sim,
+            dry=dry,
+            lockstep=lockstep,
+            task=task,
+            goal=goal,
+            seconds=seconds,
+            episodes=episodes,
+            seed=seed,
+            output=output,
+            record=record.value,
+            realtime=realtime.value,
+            cpu=cpu,
+        ),
+        as_json=as_json,
+    )
+
+
+def report(
+    recording: Annotated[Path, typer.Argument(help="A run folder or its run.mcap.", show_default=False)],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="HTML page.", show_default=False)] = None,
+    as_json: Json = False,
+) -> int:
+    """One self-contained page: latency per stage, misses, limits that acted, modes, pictures."""
+    from interlock.cli import report as verb
+
+    return verb.report(recording, output, as_json=as_json)
+
+
+def show(
+    thing: Annotated[str, typer.Argument(help="A policy folder, robot file, run or code.", show_default=False)],
+    full: Annotated[bool, typer.Option("--full", help="Expanded arrays too.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Anything: a policy, a robot, a run, an error code."""
+    from interlock.cli import show as verb
+
+    return verb.show(thing, full=full, as_json=as_json)

@@ -1,0 +1,182 @@
+"""Episodes of a paced run, steered by an operator: arm, start, watch, stop, and why it ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from interlock import _core
+from interlock.errors import InterlockError
+from interlock.serve.operator import Operator, Said
+from interlock.serve.paced import PacedRun
+
+ARM_TIMEOUT_S = 15.0
+START_RETRY_S = 0.05
+STOP_TIMEOUT_S = 15.0
+LISTEN_S = 0.02
+RESTING = ("Holding", "Faulted", "Idle")
+
+
+class Ended(Enum):
+    """Why an episode ended."""
+
+    SUCCESS = "success"
+    TIME = "time"
+    OPERATOR = "operator"
+    SIGNAL = "signal"
+    TERMINAL = "terminal closed"
+    FALLBACK = "guard or fallback"
+    FALLEN = "fallen"
+    FAILURE = "marked as failure"
+
+
+@dataclass(slots=True)
+class EpisodeResult:
+    """How one episode went.
+
+    Attributes:
+        ended: Why it ended.
+        cause: The core's word for it, where the core ended it.
+        seconds: From start to end.
+        outcome: What the simulation says; empty on a real robot.
+        task: What was asked.
+    """
+
+    ended: Ended
+    cause: str = ""
+    seconds: float = 0.0
+    outcome: dict[str, Any] = field(default_factory=dict)
+    task: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether the task was reached."""
+        return self.ended is Ended.SUCCESS
+
+
+@dataclass(slots=True)
+class Signals:
+    """Signals since the run began, by number."""
+
+    received: list[int] = field(default_factory=list)
+
+
+@contextmanager
+def signals_noted() -> Iterator[Signals]:
+    """Ctrl-C, termination and a closed terminal become causes of a stop, not exceptions."""
+    noted = Signals()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda got, _frame: noted.received.append(got)) for number in numbers}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(slots=True)
+class Session:
+    """One operator, one run.
+
+    Attributes:
+        run: The processes.
+        operator: Who steers.
+        signals: Signals so far.
+        on_status: Called with every status polled, for a display.
+    """
+
+    run: PacedRun
+    operator: Operator
+    signals: Signals
+    on_status: Callable[[dict[str, Any]], None] | None = None
+
+    def episode(
+        self, *, task: str | None, goal: tuple[float, float, float] | None, seconds: float, simulated: bool
+    ) -> EpisodeResult:
+        """Arms, starts, and watches until something ends it; the robot is at rest when this returns.
+
+        Raises:
+            InterlockError: `arm-refused` or `start-refused`, with the core's reason.
+        """
+        self.run.retask(task, goal)
+        self._arm()
+        self._start(seconds)
+        began = _core.monotonic_ns()
+        result = self._watch(began, seconds, simulated=simulated)
+        result.seconds = (_core.monotonic_ns() - began) / 1e9
+        result.task = task or ""
+        self._rest(result)
+        return result
+
+    def _arm(self) -> None:
+        self.run.request("recover" if self.run.mode() == "Holding" else "arm")
+        if self.run.wait_mode("Armed", timeout_s=ARM_TIMEOUT_S) is None:
+            raise self._refused("arm")
+
+    def _start(self, seconds: float) -> None:
+        # Before the start the robot may be moving to its start pose; until it is there, starting is refused.
+        deadline = _core.monotonic_ns() + int((ARM_TIMEOUT_S + seconds) * 1e9)
+        while _core.monotonic_ns() < deadline and not self.signals.received:
+            self.run.request("start")
+            if self.run.wait_mode("Running", "Degraded", timeout_s=START_RETRY_S) is not None:
+                return
+            if self.run.mode() != "Armed":
+                break
+        raise self._refused("start")
+
+    def _refused(self, what: str) -> InterlockError:
+        status = self.run.status()
+        return InterlockError(
+            code=f"{what}-refused",
+            where=f"{what} in mode {status['mode_name']}",
+            got=str(status.get("refusal") or status.get("cause") or "no answer in time"),
+            hint="the robot did not move; see `interlock show` for the code",
+        )
+
+    def _watch(self, began: int, seconds: float, *, simulated: bool) -> EpisodeResult:
+        while True:
+            for said in self.operator.listen(LISTEN_S):
+                if (ended := self._obey(said)) is not None:
+                    return EpisodeResult(ended)
+            status = self.run.status()
+            if self.on_status is not None:
+                self.on_status(status)
+            if self.signals.received:
+                closed = signal.SIGHUP in self.signals.received
+                return EpisodeResult(Ended.TERMINAL if closed else Ended.SIGNAL)
+            if self.operator.closed:
+                return EpisodeResult(Ended.TERMINAL)
+            if status["mode_name"] in ("Stopping", *RESTING):
+                return EpisodeResult(Ended.FALLBACK, cause=str(status.get("cause", "")))
+            if simulated:
+                outcome = self.run.ask_simulation({"do": "outcome"})
+                if outcome["success"]:
+                    return EpisodeResult(Ended.SUCCESS, outcome=outcome)
+                if outcome["fallen"] or outcome["diverged"]:
+                    return EpisodeResult(Ended.FALLEN, outcome=outcome)
+            if (_core.monotonic_ns() - began) / 1e9 >= seconds:
+                return EpisodeResult(Ended.TIME, outcome=outcome if simulated else {})
+
+    def _obey(self, said: Said) -> Ended | None:
+        if said.word == "task":
+            self.run.retask(said.text)
+        elif said.word == "goal":
+            self.run.retask(None, said.velocity)
+        elif said.word == "success":
+            return Ended.SUCCESS
+        elif said.word == "failure":
+            return Ended.FAILURE
+        elif said.word in ("stop", "quit", "disarm"):
+            return Ended.OPERATOR
+        else:
+            self.run.request(said.word)
+        return None
+
+    def _rest(self, result: EpisodeResult) -> None:
+        if result.ended is not Ended.FALLBACK:
+            self.run.request("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
+        self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
