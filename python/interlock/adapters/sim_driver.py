@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interlock.ports.driver import Command, CommandKind, Image, State
+from interlock.ports.driver import Command, Image, State
 from interlock.ports.plant import Plant
 
 MOST_CATCH_UP_PERIODS = 50  # further behind than this, simulated time slips instead of the host stalling
@@ -134,8 +134,7 @@ class SimDriver:
             if self._time_ns() - self._last_write_ns > self._timeout_ns:
                 self._act_alone()
         if not self._hoisted:
-            command = None if self._by_themselves else self._command
-            self._plant.step(command if command is None or command.kind is not CommandKind.OFF else None)
+            self._plant.step(None if self._by_themselves else self._command)
         self._periods += 1
         self._take_images()
         if self._log_path is not None and len(self._log) < LOGGED_PERIODS:
