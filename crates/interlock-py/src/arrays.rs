@@ -29,14 +29,25 @@ fn bytes_of_mut<T>(values: &mut [T]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
+fn not_an_array(any: &Bound<'_, PyAny>) -> Refused {
+    Refused::new("array", format!("expected a float64 or uint8 array, got {}", any.get_type()), "")
+}
+
 /// A float64 or uint8 array to read bytes from.
-#[derive(FromPyObject)]
 pub enum Payload<'py> {
     Bytes(PyReadonlyArrayDyn<'py, u8>),
     Floats(PyReadonlyArrayDyn<'py, f64>),
 }
 
-impl Payload<'_> {
+impl<'py> Payload<'py> {
+    pub fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = any.cast::<PyArrayDyn<f64>>() {
+            return Ok(Payload::Floats(array.try_readonly()?));
+        }
+        let array = any.cast::<PyArrayDyn<u8>>().map_err(|_| not_an_array(any))?;
+        Ok(Payload::Bytes(array.try_readonly()?))
+    }
+
     pub fn bytes(&self) -> Result<&[u8], Refused> {
         match self {
             Payload::Bytes(array) => slice(array),
@@ -46,13 +57,20 @@ impl Payload<'_> {
 }
 
 /// A float64 or uint8 array to write bytes to.
-#[derive(FromPyObject)]
 pub enum Target<'py> {
     Bytes(PyReadwriteArrayDyn<'py, u8>),
     Floats(PyReadwriteArrayDyn<'py, f64>),
 }
 
-impl Target<'_> {
+impl<'py> Target<'py> {
+    pub fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = any.cast::<PyArrayDyn<f64>>() {
+            return Ok(Target::Floats(array.try_readwrite()?));
+        }
+        let array = any.cast::<PyArrayDyn<u8>>().map_err(|_| not_an_array(any))?;
+        Ok(Target::Bytes(array.try_readwrite()?))
+    }
+
     pub fn bytes(&mut self) -> Result<&mut [u8], Refused> {
         match self {
             Target::Bytes(array) => array.as_slice_mut().map_err(|_| not_contiguous()),

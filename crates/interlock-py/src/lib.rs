@@ -3,14 +3,18 @@
 
 mod arrays;
 mod engine;
+mod pipeline;
 mod refused;
 mod ring;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use interlock_core::code::Code;
 use interlock_core::plan::Plan;
 use interlock_rt::counting::Counting;
+use interlock_rt::engine::EngineOptions;
+use interlock_rt::worker::{self, WorkerLinks};
 use interlock_rt::{clock, wire};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -68,6 +72,31 @@ fn floor(py: Python<'_>, rate_hz: f64, seconds: f64, priority: i32) -> Bound<'_,
     py.detach(|| clock::floor(rate_hz, seconds, priority)).into_pyarray(py)
 }
 
+#[pyfunction]
+#[pyo3(signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1))]
+#[allow(clippy::too_many_arguments)] // one keyword each, documented in the stub
+fn run_worker(
+    py: Python<'_>,
+    plan_json: &str,
+    graph: engine::Graph<'_>,
+    library: PathBuf,
+    observation: &ring::PyRing,
+    chunk: &ring::PyRing,
+    images: Vec<PyRef<'_, ring::PyRing>>,
+    generation: u32,
+    threads: usize,
+    parent_pidfd: i32,
+) -> Result<(), Refused> {
+    let plan = Plan::from_json(plan_json)?;
+    let session = graph.open(&EngineOptions { threads, ..EngineOptions::new(library) })?;
+    let links = WorkerLinks {
+        observation: observation.ring.clone(),
+        chunk: chunk.ring.clone(),
+        images: images.iter().map(|image| image.ring.clone()).collect(),
+    };
+    py.detach(|| refused::guarded(|| Ok(worker::run(&plan, session, &links, generation, parent_pidfd)?)))
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let error = module.py().get_type::<CoreError>();
@@ -76,6 +105,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CoreError", error)?;
     module.add_class::<ring::PyRing>()?;
     module.add_class::<engine::PyEngine>()?;
+    module.add_class::<pipeline::PyPipeline>()?;
     for function in [
         wrap_pyfunction!(monotonic_ns, module)?,
         wrap_pyfunction!(code_word, module)?,
@@ -86,6 +116,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(observation_bytes, module)?,
         wrap_pyfunction!(chunk_bytes, module)?,
         wrap_pyfunction!(floor, module)?,
+        wrap_pyfunction!(run_worker, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -44,19 +44,23 @@ impl PyRing {
         self.ring.slot_bytes()
     }
 
-    fn publish(&self, payload: Payload<'_>, stamp_ns: i64) -> Result<u64, Refused> {
+    fn publish(&self, payload: &Bound<'_, PyAny>, stamp_ns: i64) -> PyResult<u64> {
+        let payload = Payload::new(payload)?;
         let bytes = payload.bytes()?;
         let mut held = self.producer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if held.is_none() {
-            *held = Some(self.ring.producer()?);
+            *held = Some(self.ring.producer().map_err(Refused::from)?);
         }
-        held.as_mut().and_then(|producer| producer.publish(bytes, stamp_ns)).ok_or_else(|| {
+        let sent = held.as_mut().and_then(|producer| producer.publish(bytes, stamp_ns));
+        let refuse = || {
             let what = format!("expected at most {} bytes, got {}", self.ring.slot_bytes(), bytes.len());
             Refused::new("ring-layout", what, "create the ring with the size functions of interlock._core")
-        })
+        };
+        Ok(sent.ok_or_else(refuse)?)
     }
 
-    fn latest(&self, mut out: Target<'_>) -> Result<Option<(u64, i64)>, Refused> {
+    fn latest(&self, out: &Bound<'_, PyAny>) -> PyResult<Option<(u64, i64)>> {
+        let mut out = Target::new(out)?;
         Ok(self.ring.latest(out.bytes()?).map(|slot| (slot.seq, slot.stamp_ns)))
     }
 
