@@ -58,7 +58,7 @@ def _worker(configuration: dict[str, Any]) -> None:
     links = WorkerLinks.attach(rings)
     _core.run_worker(
         json.dumps(configuration["plan"]),
-        configuration["graph"],
+        _content(configuration["graph"]),
         configuration["library"],
         observation=links.observation,
         chunk=links.chunk,
@@ -67,6 +67,10 @@ def _worker(configuration: dict[str, Any]) -> None:
         threads=configuration["threads"],
         parent_pidfd=os.pidfd_open(configuration["parent_pid"]),
     )
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _end(signum: int, frame: object) -> None:

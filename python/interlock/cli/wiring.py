@@ -57,7 +57,7 @@ def make_driver(configuration: dict[str, Any]) -> Driver:
     _require_mujoco()
     from interlock.adapters.sim_driver import SimDriver
 
-    bound = Bound(name="", plan=plan, graph=Path(), library=Path(), tokenizer=None, robot=robot, robot_folder=folder)
+    bound = Bound(name="", plan=plan, graph=b"", library=Path(), tokenizer=None, robot=robot, robot_folder=folder)
     plant = make_plant(name, bound)
     plant.reset(int(options.get("seed", 0)), options.get("task"))
     lost = robot["safe"]["supervisor_lost"]

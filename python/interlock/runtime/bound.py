@@ -22,7 +22,7 @@ class Bound:
     Attributes:
         name: The policy's name.
         plan: Contract, robot and binding in numbers; see the core's plan.
-        graph: The graph file, already verified against lock.json.
+        graph: The graph's bytes, those that were hashed: what is verified is what runs.
         library: libonnxruntime.
         tokenizer: For task text; None for a policy without language.
         robot: The robot file's expanded form.
@@ -31,7 +31,7 @@ class Bound:
 
     name: str
     plan: dict[str, Any]
-    graph: Path
+    graph: bytes
     library: Path
     tokenizer: Tokenizer | None
     robot: dict[str, Any]

@@ -97,7 +97,7 @@ def run_lockstep(
     task = plant.reset(episode.seed, episode.task)
     core = _core.Lockstep(
         bound.plan_json,
-        str(bound.graph),
+        bound.graph,
         str(bound.library),
         recording=None if episode.recording is None else str(episode.recording),
         header_json=episode.header,

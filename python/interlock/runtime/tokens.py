@@ -1,7 +1,7 @@
 """Task text to token ids, outside the loop: once per change of task.
 
-Reads the `tokenizers` JSON format, and of it only what small policies use: a WordLevel model, a Lowercase normalizer and
-a Whitespace pre-tokenizer. Anything else is refused here; a policy that needs it brings the `tokenizers` package.
+Reads the `tokenizers` JSON format, and of it only what small policies use: a WordLevel model, a Lowercase normalizer
+and a Whitespace pre-tokenizer. Anything else is refused here; a policy that needs it brings the `tokenizers` package.
 """
 
 from __future__ import annotations

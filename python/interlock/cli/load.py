@@ -1,0 +1,76 @@
+"""Policy folder and robot file, opened, verified and bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlock.artifact.folder import PolicyFolder
+from interlock.contract.bind import bind
+from interlock.contract.binding import Binding
+from interlock.contract.text import load_contract, load_robot
+from interlock.errors import InterlockError
+from interlock.runtime.bound import Bound
+from interlock.runtime.library import onnxruntime_library
+from interlock.runtime.tokens import Tokenizer
+
+LARGEST_ROBOT_FILE = 4 << 20
+
+
+def robot_text(path: Path) -> str:
+    """A robot file's text. Raises `InterlockError` when there is none."""
+    try:
+        if path.stat().st_size > LARGEST_ROBOT_FILE:
+            raise InterlockError(
+                code="robot-size", where=str(path), expected=f"at most {LARGEST_ROBOT_FILE} bytes", got="more"
+            )
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InterlockError(code="robot-encoding", where=str(path), expected="UTF-8 text", got="other bytes") from None
+    except OSError as cause:
+        raise InterlockError(
+            code="robot-missing",
+            where=str(path),
+            expected="a robot file",
+            got=str(cause.strerror or cause),
+            hint="name it with --robot, or make one from a model",
+            next="interlock robot import model.xml -o robot.yaml",
+        ) from None
+
+
+def load_binding(folder: PolicyFolder, robot: Path) -> Binding:
+    """Binds the folder's contract to a robot file. Raises `InterlockError` with everything that does not fit."""
+    contract = load_contract(folder.contract_text, "contract.yaml")
+    return bind(contract, load_robot(robot_text(robot), robot.name))
+
+
+def load_bound(policy: Path, robot: Path) -> Bound:
+    """Everything that a run needs. Raises `InterlockError` at the first thing that is missing or was changed."""
+    folder = PolicyFolder.open(policy)
+    return bound_from(folder, load_binding(folder, robot), robot)
+
+
+def bound_from(folder: PolicyFolder, binding: Binding, robot: Path, *, graph: bytes | None = None) -> Bound:
+    """The same from parts already loaded."""
+    plan = binding.plan()
+    return Bound(
+        name=binding.contract.name,
+        plan=plan,
+        graph=folder.graph() if graph is None else graph,
+        library=onnxruntime_library(),
+        tokenizer=_tokenizer(folder, binding),
+        robot=binding.robot.as_json(),
+        robot_folder=robot.resolve().parent,
+    )
+
+
+def next_command(command: str) -> str:
+    """How the next command is shown."""
+    return f"next: {command}"
+
+
+def _tokenizer(folder: PolicyFolder, binding: Binding) -> Tokenizer | None:
+    language = binding.contract.language
+    if language is None:
+        return None
+    name = str(language["tokenizer"])
+    return Tokenizer(folder.read(name).decode("utf-8"), where=name, length=int(language["length"]))
