@@ -55,6 +55,17 @@ class Document(Part):
         return tree.where(path) if tree is not None else f"{name}.yaml {dotted(path)}".rstrip()
 
 
+def as_data(value: Any) -> Any:
+    """A block as plain data: keys as they are written, what is absent left out."""
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        named = {(fields[name].alias or name) if name in fields else name: item for name, item in value}
+        return {key: as_data(item) for key, item in named.items() if item is not None}
+    if isinstance(value, dict):
+        return {key: as_data(item) for key, item in value.items()}
+    return [as_data(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def _given_or_none(value: Any) -> str:
     return "none" if value == "none" else "given"
 

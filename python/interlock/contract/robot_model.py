@@ -148,16 +148,32 @@ class RobotJoints(Part):
     source: dict[str, Text]
 
 
-class RefuseBeyond(Part):
-    """Where limiting ends and refusing begins, as multiples of the limit; of the whole range for `pos_range_times`."""
+AtLeastOne = Annotated[Number, Field(ge=1)]
 
-    pos_range_times: NotNegative | None = None
-    vel_times: Annotated[Number, Field(ge=1)] | None = None
-    acc_times: Annotated[Number, Field(ge=1)] | None = None
-    jerk_times: Annotated[Number, Field(ge=1)] | None = None
-    torque_times: Annotated[Number, Field(ge=1)] | None = None
-    target_step_times: Annotated[Number, Field(ge=1)] | None = None
-    vel_measured_times: Annotated[Number, Field(ge=1)] | None = None
+
+class RefuseBeyond(Part):
+    """Where limiting ends and refusing begins: a ratio multiplies the limit; the others say how far beyond it.
+
+    `pos_range_ratio` is a share of the joint's whole range on either side.
+    """
+
+    pos_range_ratio: NotNegative | None = None
+    pos_rad: NotNegative | None = None
+    pos_deg: NotNegative | None = None
+    vel_ratio: AtLeastOne | None = None
+    acc_ratio: AtLeastOne | None = None
+    jerk_ratio: AtLeastOne | None = None
+    torque_ratio: AtLeastOne | None = None
+    target_step_ratio: AtLeastOne | None = None
+    target_step_rad: Positive | None = None
+    vel_measured_ratio: AtLeastOne | None = None
+
+    @model_validator(mode="after")
+    def _one_each(self) -> RefuseBeyond:
+        for names in (("pos_range_ratio", "pos_rad", "pos_deg"), ("target_step_ratio", "target_step_rad")):
+            if any(getattr(self, name) is not None for name in names):
+                exactly_one(self, *names)
+        return self
 
 
 class KindLimits(Part):
@@ -231,6 +247,7 @@ class SupervisorLost(Part):
 
     command_timeout_ms: OrNone[Positive]
     drives_then: Literal["hold", "damp", "limp", "keep_last_target"]
+    kd: dict[str, NotNegative] | None = None
 
 
 class Estop(Part):

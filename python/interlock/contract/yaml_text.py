@@ -229,7 +229,7 @@ class _Builder:
         self._check_tag(event.tag, owner.path, line)
         key = str(event.value)
         if isinstance(owner.content, dict) and key in owner.content:
-            first = self.marks[(*owner.path, key)].line
+            first = self.marks[owner.path + (key,)].line  # noqa: RUF005  (a star in an index is Python 3.11)
             raise self._refusal("yaml-duplicate-key", line, got=f"`{key}` again (first in line {first})")
         owner.key, owner.key_line = key, line
 

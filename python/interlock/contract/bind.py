@@ -1,0 +1,127 @@
+"""Joins a contract to a robot by name. Everything that does not fit is collected and reported together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.contract.bind_command import bind_command, command_kind
+from interlock.contract.bind_joints import JointMap, bind_joints
+from interlock.contract.bind_limits import bind_limits
+from interlock.contract.bind_safe import bind_safe, bind_start, default_pose
+from interlock.contract.bind_tensors import bind_goal, bind_inputs, bind_outputs, gives
+from interlock.contract.bind_timing import bind_timing
+from interlock.contract.binding import Binding, Scope
+from interlock.contract.canonical import digest
+from interlock.contract.expand_contract import expand_contract
+from interlock.contract.expand_robot import expand_robot
+from interlock.contract.identity import identity
+from interlock.contract.model import Contract, Robot
+from interlock.errors import InterlockError, Problem
+
+PLAN_SCHEMA = "interlock.plan/1"
+
+
+def bind(contract: Contract, robot: Robot, calibration: str | None = None) -> Binding:
+    """Joins a contract to a robot.
+
+    Args:
+        contract: What the policy was trained on.
+        robot: The machine type.
+        calibration: Of the unit at hand, where its file says one.
+
+    Raises:
+        InterlockError: Everything that does not fit, in one list.
+    """
+    scope = _expand(contract, robot, calibration or "")
+    joints = bind_joints(scope)
+    kind = command_kind(scope)
+    timing = bind_timing(scope, kind)
+    command = bind_command(scope, kind, joints)
+    inputs = bind_inputs(scope, joints)
+    outputs = bind_outputs(scope, joints)
+    goal = bind_goal(scope)
+    limits = bind_limits(scope, kind)
+    start = bind_start(scope, joints)
+    default = default_pose(scope, joints, start["pose"])
+    safe = bind_safe(scope, kind, start["pose"])
+    _check_tilt(scope)
+    if scope.problems or joints is None:
+        raise InterlockError(problems=scope.problems)
+    identities = _identities(scope, joints)
+    numbers = {
+        "schema": PLAN_SCHEMA,
+        "identity": identities,
+        "timing": timing,
+        "joints": {
+            "names": list(scope.r.names),
+            "si_per_unit": list(joints.robot_si),
+            "policy_from_robot": list(joints.policy_from_robot),
+            "default_pos": default,
+        },
+        "command": command,
+        "cameras": _cameras(scope),
+        "inputs": inputs,
+        "outputs": outputs,
+        "goal": goal,
+        "limits": limits,
+        "safe": safe,
+        "start": start,
+    }
+    return Binding(
+        contract=scope.c,
+        robot=scope.r,
+        identity=identities["binding"],
+        conversions=tuple(scope.conversions),
+        enforced=tuple(scope.enforced),
+        choices=tuple(scope.choices),
+        notes=tuple(dict.fromkeys((*scope.c.conventions, *scope.notes))),
+        numbers=numbers,
+    )
+
+
+def _expand(contract: Contract, robot: Robot, calibration: str) -> Scope:
+    problems: list[Problem] = []
+    try:
+        c = expand_contract(contract)
+    except InterlockError as error:
+        problems.extend(error.problems)
+    try:
+        r = expand_robot(robot)
+    except InterlockError as error:
+        problems.extend(error.problems)
+    if problems:
+        raise InterlockError(problems=problems)
+    return Scope(contract=contract, robot=robot, c=c, r=r, calibration=calibration)
+
+
+def _check_tilt(scope: Scope) -> None:
+    if scope.r.base == "floating" and not gives(scope, "quat"):
+        where = scope.robot.where("sensors")
+        scope.refuse(
+            "sensor-missing", where, expected="a sensor that gives quat: a floating base has a tilt", got="none"
+        )
+
+
+def _cameras(scope: Scope) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": camera["name"],
+            "height": camera["size_hw"][0],
+            "width": camera["size_hw"][1],
+            "bgr": camera["color"] == "bgr",
+            "period_ns": round(camera["period_s"] * 10**9),
+        }
+        for camera in scope.r.cameras
+    ]
+
+
+def _identities(scope: Scope, joints: JointMap) -> dict[str, str]:
+    parts: dict[str, Any] = {"contract": identity(scope.c), "robot": identity(scope.r)}
+    conversions = [[each.what, list(each.names), each.robot_unit, each.policy_unit] for each in scope.conversions]
+    bound = {
+        **parts,
+        "calibration": scope.calibration or scope.r.calibration,
+        "policy_from_robot": list(joints.policy_from_robot),
+        "conversions": conversions,
+    }
+    return {**parts, "binding": digest(bound)}
