@@ -13,7 +13,7 @@ from .raycast import RayCamera
 SCENE = Path(__file__).with_name("scene.xml")
 
 JOINTS = ("base_yaw", "shoulder", "elbow", "wrist")
-HOME_RAD = (0.0, -0.45, 1.90, 1.69)  # fingertip 0.20 m in front of the base, 0.21 m above the table, pointing down
+HOME_RAD = (0.0, -0.15, 1.71, 1.58)  # fingertip 0.17 m in front of the base axis, 0.20 m above the table, pointing down
 
 COLOURS = ("red", "green", "blue")
 TASKS: Mapping[str, str] = {f"reach the {colour} block": colour for colour in COLOURS}
@@ -55,7 +55,7 @@ class ArmPlant:
         self._steps = round(PERIOD_NS * 1e-9 / self._model.opt.timestep)
         self._tip = self._model.site("fingertip").id
         self._blocks = {colour: self._find_block(colour) for colour in COLOURS}
-        self._target = np.array(HOME_RAD)
+        self._target: NDArray[np.float64] = np.array(HOME_RAD)
         self._periods = 0
         self._near_periods = 0
         self._reached = False
@@ -80,7 +80,7 @@ class ArmPlant:
     @property
     def target_rad(self) -> NDArray[np.float64]:
         """Position target the drives follow. Shape (4,)."""
-        return self._target.copy()
+        return np.array(self._target)
 
     def reset(self, seed: int, task: str | None = None, *, keep_arm: bool = False) -> str:
         """Puts the blocks somewhere else and the arm at home, and returns the task.
