@@ -16,6 +16,8 @@
 pub mod align;
 pub mod code;
 pub mod decode;
+pub mod guard;
+pub mod mode;
 pub mod observe;
 pub mod plan;
 pub mod preprocess;
