@@ -164,7 +164,7 @@ impl Preprocessor {
             if !*seen {
                 *seen = true;
                 let watch = self.frozen.get_mut(image.camera()).ok_or(Code::Dimension)?;
-                watch.look(view.seq, view.pixels, &observation.sample.pos)?;
+                watch.look(view, &observation.sample)?;
             }
         }
         Ok(())

@@ -187,6 +187,7 @@ impl Schedule {
     /// `RetiredGeneration`, `OldSequence`, the worker's own status, `Dimension`, `NotFinite`, `WorkerError` for an
     /// observation that lies in the future, `NoValidAction` if all of it is over already.
     pub fn accept(&mut self, now_ns: i64, chunk: &Chunk) -> Result<(), Code> {
+        self.advance(now_ns);
         self.refuse(now_ns, chunk)?;
         let start_ns = chunk.at_ns.saturating_add(self.rule.delay_ns);
         while self.waiting.back().is_some_and(|last| last.start_ns >= start_ns) {

@@ -73,7 +73,8 @@ impl LastActions {
     }
 
     fn write(&self, of: LastAction, observation: &Observation, policy_from_robot: &[usize], out: &mut [f64]) {
-        if self.is_first {
+        let is_unsent = of == LastAction::Applied && observation.applied.iter().any(|value| value.is_nan());
+        if self.is_first || is_unsent {
             out.fill(0.0);
             return;
         }

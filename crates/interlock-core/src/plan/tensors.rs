@@ -78,7 +78,7 @@ pub enum Input {
     },
 }
 
-/// One observation term. Network value = `clip(si * per_si) + offset) * scale`, each per element in POLICY order.
+/// One observation term. Network value = `(clip(si * per_si) + offset) * scale`, each per element in POLICY order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {

@@ -93,7 +93,9 @@ impl Curve {
     /// Adds `weight` times the value at `now_ns` to `out`.
     pub fn add(&self, rule: &Rule, now_ns: i64, weight: f64, out: &mut [f64]) {
         let row = self.row(rule, now_ns);
-        let u = fraction(now_ns.saturating_sub(rule.due_ns(self.start_ns, row)), rule.period_ns).clamp(0.0, 1.0);
+        let is_last = row.saturating_add(1) >= self.rows;
+        let since_ns = now_ns.saturating_sub(rule.due_ns(self.start_ns, row));
+        let u = if is_last { 0.0 } else { fraction(since_ns, rule.period_ns).clamp(0.0, 1.0) };
         let before = self.targets(rule, row.saturating_sub(1));
         let here = self.targets(rule, row);
         let next = self.targets(rule, row.saturating_add(1));
