@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from interlock.contract.bind_command import bind_command, command_kind
 from interlock.contract.bind_joints import JointMap, bind_joints
@@ -10,7 +12,7 @@ from interlock.contract.bind_limits import bind_limits
 from interlock.contract.bind_safe import bind_safe, bind_start, default_pose
 from interlock.contract.bind_tensors import bind_goal, bind_inputs, bind_outputs, gives
 from interlock.contract.bind_timing import bind_timing
-from interlock.contract.binding import Binding, Scope
+from interlock.contract.binding import Binding, LimitLine, Scope
 from interlock.contract.canonical import digest
 from interlock.contract.expand_contract import expand_contract
 from interlock.contract.expand_robot import expand_robot
@@ -19,6 +21,27 @@ from interlock.contract.model import Contract, Robot
 from interlock.errors import InterlockError, Problem
 
 PLAN_SCHEMA = "interlock.plan/1"
+
+D = TypeVar("D")
+X = TypeVar("X")
+
+
+NEXT = "interlock check POLICY --robot ROBOT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """How far a contract and a robot fit.
+
+    Attributes:
+        problems: Everything that does not fit.
+        enforced: What happens to each limited quantity; empty where one of the documents contradicts itself.
+        binding: Only where nothing is wrong.
+    """
+
+    problems: tuple[Problem, ...]
+    enforced: tuple[LimitLine, ...]
+    binding: Binding | None
 
 
 def bind(contract: Contract, robot: Robot, calibration: str | None = None) -> Binding:
@@ -32,7 +55,33 @@ def bind(contract: Contract, robot: Robot, calibration: str | None = None) -> Bi
     Raises:
         InterlockError: Everything that does not fit, in one list.
     """
-    scope = _expand(contract, robot, calibration or "")
+    found = survey(contract, robot, calibration)
+    if found.binding is None:
+        raise InterlockError(problems=list(found.problems), next=NEXT)
+    return found.binding
+
+
+def survey(contract: Contract, robot: Robot, calibration: str | None = None) -> Survey:
+    """Tries to join a contract to a robot. Arguments are those of `bind`; nothing is raised."""
+    problems: list[Problem] = []
+    c = _expanded(expand_contract, contract, problems)
+    r = _expanded(expand_robot, robot, problems)
+    if c is None or r is None:
+        return Survey(problems=tuple(problems), enforced=(), binding=None)
+    scope = Scope(contract=contract, robot=robot, c=c, r=r, calibration=calibration or "")
+    binding = _bind(scope)
+    return Survey(problems=tuple(scope.problems), enforced=tuple(scope.enforced), binding=binding)
+
+
+def _expanded(expand: Callable[[D], X], document: D, problems: list[Problem]) -> X | None:
+    try:
+        return expand(document)
+    except InterlockError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _bind(scope: Scope) -> Binding | None:
     joints = bind_joints(scope)
     kind = command_kind(scope)
     timing = bind_timing(scope, kind)
@@ -46,7 +95,7 @@ def bind(contract: Contract, robot: Robot, calibration: str | None = None) -> Bi
     safe = bind_safe(scope, kind, start["pose"])
     _check_tilt(scope)
     if scope.problems or joints is None:
-        raise InterlockError(problems=scope.problems)
+        return None
     identities = _identities(scope, joints)
     numbers = {
         "schema": PLAN_SCHEMA,
@@ -77,21 +126,6 @@ def bind(contract: Contract, robot: Robot, calibration: str | None = None) -> Bi
         notes=tuple(dict.fromkeys((*scope.c.conventions, *scope.notes))),
         numbers=numbers,
     )
-
-
-def _expand(contract: Contract, robot: Robot, calibration: str) -> Scope:
-    problems: list[Problem] = []
-    try:
-        c = expand_contract(contract)
-    except InterlockError as error:
-        problems.extend(error.problems)
-    try:
-        r = expand_robot(robot)
-    except InterlockError as error:
-        problems.extend(error.problems)
-    if problems:
-        raise InterlockError(problems=problems)
-    return Scope(contract=contract, robot=robot, c=c, r=r, calibration=calibration)
 
 
 def _check_tilt(scope: Scope) -> None:
