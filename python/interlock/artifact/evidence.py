@@ -125,7 +125,7 @@ def plain(value: Any) -> Any:
 
 def environment() -> dict[str, Any]:
     """Where this runs: what a person needs to see why two machines disagree."""
-    versions = {name: _version(name) for name in _PACKAGES}
+    versions = {name: version_of(name) for name in _PACKAGES}
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
@@ -136,7 +136,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Installed version, empty where it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

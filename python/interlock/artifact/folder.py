@@ -14,7 +14,7 @@ from interlock.errors import Exit, InterlockError
 
 from .evidence import Evidence, Verdict
 from .files import LARGEST_FILE, list_files, read_file, sha256, staged_folder, write_file
-from .lock import FILE as LOCK
+from .lock import LOCK_FILE as LOCK
 from .lock import Lock, LockedFile
 from .onnx_inline import inline_external
 

@@ -14,7 +14,7 @@ from interlock.errors import InterlockError
 from .files import safe_name
 
 SCHEMA: Literal["interlock.lock/1"] = "interlock.lock/1"
-FILE = "lock.json"
+LOCK_FILE = "lock.json"
 _HEX = r"^[0-9a-f]{64}$"
 
 
@@ -100,14 +100,14 @@ class Lock(_Model):
         except (ValueError, ValidationError, RecursionError) as cause:
             raise InterlockError(
                 code="lock-malformed",
-                where=FILE,
-                expected=f"{SCHEMA}",
+                where=LOCK_FILE,
+                expected=SCHEMA,
                 got=str(cause).splitlines()[0][:200],
                 hint="lock.json is written by interlock and never by hand",
                 next="interlock freeze SOURCE",
             ) from None
         for name in lock.files:
-            safe_name(name, where=FILE)
+            safe_name(name, where=LOCK_FILE)
         return lock
 
 

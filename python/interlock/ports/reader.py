@@ -171,6 +171,7 @@ class Reading:
         tree: The contract as nested mappings whose leaves are `Fact`; empty where `text` is given.
         text: The contract's text, where it was given rather than read.
         asks: Facts that are unknown; `tree` is not complete while there are any.
+        answered: Keys of the answers that were used.
         notes: Traps that were seen and how they were read.
         framework: How reference actions are made.
         samples: Name of a source file with raw observations, empty for none.
@@ -181,6 +182,7 @@ class Reading:
     tree: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     asks: tuple[Ask, ...] = ()
+    answered: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     samples: str = ""
 
@@ -195,6 +197,10 @@ class Reader(Protocol):
     @property
     def version(self) -> int:
         """Raised whenever the same files would be read differently."""
+
+    @property
+    def framework(self) -> Framework:
+        """What makes reference actions and graphs; `graph` is left empty."""
 
     def claims(self, source: SourceView) -> str:
         """Why this source is of this kind, in a few words; empty when it is not."""

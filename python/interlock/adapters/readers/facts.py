@@ -42,6 +42,7 @@ class Questions:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self.open: list[Ask] = []
+        self.taken: list[str] = []
 
     def fact(self, ask: Ask) -> Fact:
         """The answer to `ask`, or a stand-in while it is open."""
@@ -49,6 +50,7 @@ class Questions:
             self.open.append(ask)
             return Fact("ask", Origin("person", ""))
         value = self._answers[ask.key]
+        self.taken.append(ask.key)
         fits = {
             "number": isinstance(value, (int, float)) and not isinstance(value, bool),
             "text": isinstance(value, str) and value != "",

@@ -52,6 +52,7 @@ class HolosomaReader:
 
     name = "holosoma-onnx"
     version = 1
+    framework = Framework(kind="onnx")
 
     def claims(self, source: SourceView) -> str:
         """An ONNX file whose metadata names joints and gains."""
@@ -124,6 +125,7 @@ class HolosomaReader:
             framework=Framework(kind="onnx", graph=file),
             tree=tree,
             asks=tuple(questions.open),
+            answered=tuple(questions.taken),
             notes=(
                 "observation terms are concatenated alphabetically by their upstream names: read so",
                 "`heading` in command_ranges belongs to a controller of the training, not to the policy: left out",

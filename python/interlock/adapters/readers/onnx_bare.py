@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.ports.reader import Answers, Ask, Framework, GraphFacts, Reading, SourceView, TensorFacts
+from interlock.ports.reader import Answers, Framework, GraphFacts, Reading, SourceView, TensorFacts
 
 from .facts import contradiction
 
@@ -12,6 +12,7 @@ class OnnxReader:
 
     name = "onnx"
     version = 1
+    framework = Framework(kind="onnx")
 
     def claims(self, source: SourceView) -> str:
         """Any ONNX file."""
@@ -38,13 +39,7 @@ class OnnxReader:
             files=(file, *beside),
             framework=framework,
             text=template(source.label, graph),
-            asks=(
-                Ask(
-                    key="contract",
-                    question="everything that this policy was trained on: the ONNX file says names and shapes only",
-                    look="the training configuration; write it into a contract and pass it with --contract FILE",
-                ),
-            ),
+            notes=("the ONNX file says names and shapes only; a contract written by hand goes to --contract FILE",),
         )
 
 

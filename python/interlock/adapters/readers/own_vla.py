@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ class OwnVlaReader:
 
     name = "own-vla"
     version = 1
+    framework = Framework(kind="child", script=_SCRIPT, model=_MODEL)
 
     def claims(self, source: SourceView) -> str:
         """A `config.json` of our type."""
@@ -52,13 +54,39 @@ class OwnVlaReader:
                     got="none",
                     hint="copy the whole checkpoint folder",
                 )
+        self._same_training(config, source)
         samples = "samples.npz"
         return Reading(
             files=(CONFIG, WEIGHTS, TOKENIZER),
-            framework=Framework(kind="child", script=_SCRIPT, model=_MODEL),
+            framework=self.framework,
             tree=_Config(config).tree(),
             samples=samples if samples in source.names else "",
         )
+
+    def _same_training(self, config: Mapping[str, Any], source: SourceView) -> None:
+        """The config names the hashes of what it was written with; the network's definition is ours."""
+        declared = config.get("files_sha256")
+        found = {
+            WEIGHTS: source.read(WEIGHTS),
+            TOKENIZER: source.read(TOKENIZER),
+            "model.py": _MODEL.read_bytes(),
+        }
+        for name, content in found.items():
+            expected = declared.get(name) if isinstance(declared, Mapping) else None
+            actual = hashlib.sha256(content).hexdigest()
+            if expected != actual:
+                hint = (
+                    "this version of interlock ships another definition of the network; use the version of the training"
+                    if name == "model.py"
+                    else "the files of this checkpoint do not belong together, or were damaged; copy it again"
+                )
+                raise InterlockError(
+                    code="source-contradiction",
+                    where=name,
+                    expected=f"sha256 {str(expected)[:16]}…, as {CONFIG} says",
+                    got=f"{actual[:16]}…",
+                    hint=hint,
+                )
 
 
 def _parse(content: bytes, *, strict: bool) -> Mapping[str, Any]:

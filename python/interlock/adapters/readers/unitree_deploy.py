@@ -51,6 +51,7 @@ class UnitreeDeployReader:
 
     name = "unitree-deploy"
     version = 1
+    framework = Framework(kind="onnx")
 
     def claims(self, source: SourceView) -> str:
         """A `deploy.yaml` with `joint_ids_map`, and an ONNX file."""
@@ -88,6 +89,7 @@ class UnitreeDeployReader:
             framework=Framework(kind="onnx", graph=graphs[0]),
             tree=tree,
             asks=tuple(questions.open),
+            answered=tuple(questions.taken),
             notes=tuple(notes),
         )
 
