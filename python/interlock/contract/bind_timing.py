@@ -59,8 +59,11 @@ def bind_timing(scope: Scope, kind: str) -> dict[str, Any]:
         scope, period_ms, tick_ms, slack_ms, latency_ms, valid_ms, deadline_ms, is_synchronous=is_synchronous
     )
     sim_ms = 0.0 if is_synchronous else _sim_latency(scope, period_ms, latency_ms)
+    tick_ns = round(driver * NS)
+    # A period of ticks may be longer than the exact one by their rounding.
+    valid_ns = max(_ns(valid_ms), tick_ns * ticks) if slack_ms == 0 else _ns(valid_ms)
     return {
-        "tick_ns": round(driver * NS),
+        "tick_ns": tick_ns,
         "ticks_per_period": ticks,
         "ticks_per_inference": ticks * timing.execute,
         "chunk": timing.chunk,
@@ -68,8 +71,8 @@ def bind_timing(scope: Scope, kind: str) -> dict[str, Any]:
         "handover": "replace",
         "interpolate": _interpolation(scope, kind, ticks),
         "synchronous": is_synchronous,
-        "inference_deadline_ns": max(1, _ns(deadline_ms)),
-        "action_valid_ns": _ns(valid_ms),
+        "inference_deadline_ns": min(_ns(deadline_ms), tick_ns) if is_synchronous else _ns(deadline_ms),
+        "action_valid_ns": valid_ns,
         "manual_latency_ns": _ns(sim_ms),
         **_ages(scope, period_ms, tick_ms),
         "latency_budget_ns": _ns(latency_ms),

@@ -116,7 +116,7 @@ def _check_sensors(robot: Robot, position: Sequence[str], problems: list[Problem
         ("torque", {"N*m", "N"}),
     ):
         unit = getattr(gives, quantity)
-        if unit is not None and (unit not in allowed or (quantity != "torque" and len(allowed) > 1)):
+        if unit not in (None, "joints.unit") and (unit not in allowed or (quantity != "torque" and len(allowed) > 1)):
             place = robot.where("sensors", "joints", "gives", quantity)
             expected = " or ".join(sorted(allowed)) if len(allowed) == 1 else "one unit for all joints"
             problems.append(problem("sensor-unit", place, expected=expected, got=unit))

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PrivateAttr, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from interlock.contract.units import UNITS
@@ -146,7 +156,12 @@ def _pure_number(value: Any) -> Any:
 
 Range = Annotated[tuple[Number, Number], AfterValidator(_ordered)]
 InnerPath = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_inside)]
-UnitName = Annotated[str, BeforeValidator(_pure_number), AfterValidator(_unit)]
+UnitName = Annotated[
+    str,
+    BeforeValidator(_pure_number),
+    AfterValidator(_unit),
+    WithJsonSchema({"enum": [1, *(word for word in UNITS)]}),
+]
 
 
 def exactly_one(block: BaseModel, *names: str) -> None:

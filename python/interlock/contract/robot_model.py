@@ -75,11 +75,14 @@ class Sim(Part):
     imu_site: Name | None = None
 
 
-class JointGives(Part):
-    """Joint quantities, in the units of `joints.unit`."""
+JointsUnit = Literal["joints.unit"]
 
-    pos: UnitName
-    vel: UnitName | None = None
+
+class JointGives(Part):
+    """Joint quantities, in the units of `joints.unit`; the words `joints.unit` where joints differ in theirs."""
+
+    pos: UnitName | JointsUnit
+    vel: UnitName | JointsUnit | None = None
     torque: UnitName | None = None
 
 

@@ -105,26 +105,29 @@ def _draft(tree: Tree, model: type[M], schema: str) -> Draft[M]:
         got = str(data.get("schema", "no `schema`"))[:80]
         wrong = problem(code, tree.where(("schema",)), expected=f"schema: {schema}", got=got)
         return Draft(tree=tree, asks=(), problems=(wrong,), model=None)
-    paths = list(_ask_paths(data, ()))
+    paths = list(_paths_of(ASK, data, ()))
     asks = tuple(Ask(dotted(path), tree.where(path)) for path in paths)
-    problems: list[Problem] = []
+    expected = "a value, `none` for a known absence or `ask` for an unknown fact"
+    problems = [
+        problem("missing-key", tree.where(path), expected=expected, got="nothing") for path in _paths_of(None, data, ())
+    ]
     made: M | None = None
     try:
         # In JSON lists may become tuples although validation is strict.
         made = model.model_validate_json(json.dumps(data))
         made.remember(tree)
     except ValidationError as error:
-        problems = explain(error, tree, set(paths))
+        problems += explain(error, tree, set(paths))
     is_whole = not asks and not problems
     return Draft(tree=tree, asks=asks, problems=tuple(problems), model=made if is_whole else None)
 
 
-def _ask_paths(value: Any, path: Path) -> Iterator[Path]:
-    if value == ASK:
-        yield path
-    elif isinstance(value, dict):
+def _paths_of(wanted: str | None, value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict):
         for key, item in value.items():
-            yield from _ask_paths(item, (*path, key))
+            yield from _paths_of(wanted, item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _ask_paths(item, (*path, index))
+            yield from _paths_of(wanted, item, (*path, index))
+    elif value == wanted:
+        yield path
