@@ -103,7 +103,9 @@ class SimDriver:
     def close(self) -> None:
         """Writes the log."""
         if self._log_path is not None and self._log:
-            np.savez(self._log_path, rows=np.stack(self._log))
+            unfinished = self._log_path.with_name(f".{self._log_path.name}")
+            np.savez(unfinished, rows=np.stack(self._log))
+            unfinished.replace(self._log_path)
 
     def admin(self, request: dict[str, Any], now_ns: int) -> dict[str, Any]:
         """What only a simulation can be asked: reset, task, outcome, freeze or thaw a camera."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from interlock.ports.driver import Driver
 from interlock.ports.plant import Plant
 from interlock.runtime.bound import Bound
 
+PLANT_LOG = "INTERLOCK_PLANT_LOG"  # a file for what the simulated plant did, also after its supervisor died
 SIM_EXTRA = "pip install 'interlock[sim]'"
 
 
@@ -61,7 +63,7 @@ def make_driver(configuration: dict[str, Any]) -> Driver:
     plant = make_plant(name, bound)
     plant.reset(int(options.get("seed", 0)), options.get("task"))
     lost = robot["safe"]["supervisor_lost"]
-    log = options.get("log")
+    log = options.get("log") or os.environ.get(PLANT_LOG)
     return SimDriver(
         plant,
         joints=len(plan["joints"]["names"]),

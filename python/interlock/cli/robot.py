@@ -1,0 +1,49 @@
+"""`interlock robot import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlock.adapters.mjcf_import import import_mjcf
+from interlock.artifact.files import write_file
+from interlock.cli.screen import Screen
+from interlock.errors import Exit, InterlockError
+
+LARGEST_MODEL_FILE = 32 << 20
+
+
+def import_files(files: list[Path], output: Path, *, as_json: bool) -> int:
+    """Makes a robot file; returns the exit code. An existing file is never replaced."""
+    screen = Screen(as_json=as_json)
+    if output.exists():
+        raise InterlockError(
+            code="output-exists",
+            where=str(output),
+            expected="a new file",
+            got="one that is there already",
+            hint="people edit robot files, so none is ever overwritten; choose another name",
+            exit=Exit.CONFLICT,
+        )
+    made = import_mjcf([(path.name, _read(path)) for path in files])
+    folder = output.resolve().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder, output.name, made.text.encode())
+    screen.say(made.summary)
+    for line in made.conflicts:
+        screen.detail(f"conflict, tightest kept: {line}")
+    for line in made.asks:
+        screen.detail(f"not in any file (ask): {line}")
+    screen.say(f"next: edit {output}, then interlock check NAME.policy --robot {output}")
+    screen.result({"output": str(output), "conflicts": list(made.conflicts), "asks": list(made.asks)})
+    return int(Exit.DONE)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_MODEL_FILE:
+            raise InterlockError(code="model-size", where=str(path), expected=f"at most {LARGEST_MODEL_FILE} bytes")
+        return path.read_bytes()
+    except OSError as cause:
+        raise InterlockError(
+            code="model-missing", where=str(path), expected="a model file", got=str(cause.strerror or cause)
+        ) from None

@@ -1,0 +1,115 @@
+"""`interlock show`: a policy, a robot, a run, or a code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from interlock import _core
+from interlock.artifact.folder import PolicyFolder
+from interlock.cli.load import robot_text
+from interlock.cli.screen import Screen
+from interlock.contract.codes import HINTS
+from interlock.contract.identity import expand, identity
+from interlock.contract.text import load_contract, load_robot
+from interlock.errors import Exit, InterlockError
+from interlock.view.recording import Recording
+
+CORE_CODES = {
+    "worker-dead": "the inference process ended; `recover` starts nothing by itself, a new worker must be there first",
+    "worker-late": "no answer by the deadline; see the inference time in the report and `latency_budget_ms`",
+    "worker-error": "the policy's answer was unusable (NaN, wrong shape); see the chunk's status in the recording",
+    "driver-dead": "the process that talks to the robot ended; the drives act by themselves",
+    "driver-stuck": "no new measurement; look at cable, bus and driver",
+    "stale-state": "the newest measurement is older than `max_age_ms`",
+    "stale-image": "the newest image is older than `max_age_ms`",
+    "frozen-image": "a camera repeats one picture while the robot moves",
+    "goal-lost": "the operator's goal is too old",
+    "outside-start": "the robot is not inside `start_within`; let it be moved there, or move it",
+    "outside-limits": "the robot is measured outside its own limits; check units, zero and calibration",
+    "no-recording": "the recording cannot be written; free disk space",
+}
+
+
+def show(thing: str, *, full: bool, as_json: bool) -> int:
+    """Shows it; returns the exit code."""
+    screen = Screen(as_json=as_json)
+    path = Path(thing)
+    words = set(_core.code_words().values())
+    if not path.exists() and (thing in HINTS or thing in words):
+        return _code(thing, screen)
+    if path.is_dir() and (path / "contract.yaml").exists():
+        return _policy(path, screen, full=full)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _robot(path, screen, full=full)
+    recording = path / "run.mcap" if path.is_dir() else path
+    if recording.suffix == ".mcap" and recording.is_file():
+        return _run(recording, screen)
+    raise InterlockError(
+        code="show-unknown",
+        where=thing,
+        expected="a policy folder, a robot file, a run folder or a code",
+        got="none of these",
+        hint="codes are the words in error[...]",
+        next="interlock --help",
+    )
+
+
+def _code(word: str, screen: Screen) -> int:
+    hint = HINTS.get(word) or CORE_CODES.get(word, "")
+    screen.say(f"{word}: {hint}")
+    screen.result({"code": word, "hint": hint})
+    return int(Exit.DONE)
+
+
+def _policy(path: Path, screen: Screen, *, full: bool) -> int:
+    folder = PolicyFolder.open(path)
+    contract = load_contract(folder.contract_text)
+    expanded: Any = expand(contract)
+    found: dict[str, Any] = {
+        "name": contract.name,
+        "trained_for": contract.trained_for,
+        "identity": identity(contract),
+        "files": {name: each.sha256 for name, each in sorted(folder.lock.files.items())},
+        "evidence": {},
+    }
+    screen.say(f"{contract.name} · trained for {contract.trained_for} · identity {found['identity'][:12]}")
+    for gate in ("check", "build", "verify"):
+        evidence = folder.evidence(gate)
+        verdict = "not evaluated" if evidence is None else str(evidence.verdict.value)
+        found["evidence"][gate] = verdict
+        screen.detail(f"{gate:<8} {verdict}")
+    for name in sorted(folder.lock.files):
+        screen.detail(f"{folder.lock.files[name].sha256[:12]}  {name}")
+    if full:
+        found["expanded"] = expanded.as_json()
+        screen.say(json.dumps(found["expanded"], indent=1))
+    screen.result(found)
+    return int(Exit.DONE)
+
+
+def _robot(path: Path, screen: Screen, *, full: bool) -> int:
+    robot = load_robot(robot_text(path), path.name)
+    expanded: Any = expand(robot)
+    found = {"type": robot.type, "base": robot.base, "identity": identity(robot), "joints": list(expanded.names)}
+    screen.say(f"{robot.type} · base {robot.base} · {len(expanded.names)} joints · identity {found['identity'][:12]}")
+    if full:
+        found["expanded"] = expanded.as_json()
+        screen.say(json.dumps(found["expanded"], indent=1))
+    screen.result(found)
+    return int(Exit.DONE)
+
+
+def _run(path: Path, screen: Screen) -> int:
+    recording = Recording.open(path)
+    ticks = recording.ticks
+    modes = [f"{each.from_name} -> {each.to_name} ({each.cause})" for each in recording.modes]
+    found = {"ticks": len(ticks.mode), "complete": recording.complete, "modes": modes}
+    state = "complete" if recording.complete else f"ends early: {recording.reason}"
+    screen.say(f"{path}: {len(ticks.mode)} ticks, {state}")
+    for line in modes:
+        screen.detail(line)
+    screen.say(f"next: interlock report {path.parent}")
+    screen.result(found)
+    return int(Exit.DONE)
