@@ -21,10 +21,11 @@ OVERALL = 0.90
 PER_COLOUR = 0.80
 UNDER_MISTAKE = 0.08
 
+MAIN = "handovers faded"
 MANNERS = {
-    "replace": Manner(),
-    "replace, 40 ms latency": Manner(latency_ticks=8),
-    "linear blend over 200 ms": Manner(blend_ns=200_000_000),
+    MAIN: Manner(),
+    "handovers faded, 40 ms latency": Manner(latency_ticks=8),
+    "handovers as they come": Manner(fade_ns=0),
 }
 
 
@@ -37,7 +38,7 @@ def measure(workers: int, difference: float, say: Callable[[str], None]) -> bool
         say: Receives progress, a line at a time.
     """
     played = {name: evaluate(UNSEEN, manner, workers) for name, manner in MANNERS.items()}
-    main = played["replace"]
+    main = played[MAIN]
     overall, colours = share(main, UNSEEN), share_of_colours(main, UNSEEN)
     say(f"unseen episodes: {overall}; " + ", ".join(f"{c} {s.successes}/{s.episodes}" for c, s in colours.items()))
     wrong = {name: share(evaluate(WRONG, Manner(mistake=name), workers), WRONG) for name in MISTAKES}
@@ -77,7 +78,7 @@ Written by `python -m training`; `python -m training --evaluate` measures again.
 - Exported graph on ONNX Runtime against torch: largest difference {difference:.1e} (normalised actions).
 - Unseen episodes: seeds {UNSEEN[0]} to {UNSEEN[-1]}, colours in turn, arm from home, {seconds:.0f} s each.
 - Execution: a new chunk every {checkpoint.EXECUTE} actions, {latency_ms:.0f} ms from observation to its first target,
-  actions chosen by time, Catmull-Rom between them, the new chunk replaces the old. No guard.
+  actions chosen by time, Catmull-Rom between them, the step at a handover fading out over one action period. No guard.
 - Reached: fingertip within {within_mm:.0f} mm of the block's centre for {held_s:.1f} s. Intervals are 95 % Wilson.
 """
     return [*text.splitlines(), ""]
@@ -86,19 +87,21 @@ Written by `python -m training`; `python -m training --evaluate` measures again.
 def _motions(played: dict[str, list[Episode]]) -> list[str]:
     lines = ["## How hard the targets move", ""]
     lines += ["Absolute derivatives of the targets at the servo rate, unguarded, 99.9th percentile / maximum.", ""]
-    lines += ["| handover | quantity | " + " | ".join(JOINTS) + " |", "|---|---|" + "---|" * len(JOINTS)]
-    inside = [part for episode in played["replace"] for part in episode.between_handovers()]
+    lines += ["| targets | quantity | " + " | ".join(JOINTS) + " |", "|---|---|" + "---|" * len(JOINTS)]
+    inside = [part for episode in played[MAIN] for part in episode.between_handovers()]
     tables: dict[str, Sequence[NDArray[np.float64]]] = {"inside a chunk": inside}
     tables |= {name: [episode.targets_rad for episode in episodes] for name, episodes in played.items()}
     for name, parts in tables.items():
         for found in motion(parts):
             cells = [f"{high:.4g} / {largest:.4g}" for high, largest in zip(found.high, found.largest, strict=True)]
             lines.append(f"| {name} | {found.name}, {found.unit} | " + " | ".join(cells) + " |")
-    lines += ["", "Step of the target at a handover, mrad, median / 99th percentile / maximum:", ""]
+    lines += [
+        "",
+        "From the old chunk to the new at a handover, before fading, mrad, median / 99th percentile / maximum:",
+        "",
+    ]
     lines += ["| handover | " + " | ".join(JOINTS) + " |", "|---|" + "---|" * len(JOINTS)]
     for name, episodes in played.items():
-        if MANNERS[name].blend_ns:
-            continue
         jumps = np.abs(np.concatenate([episode.jumps_rad for episode in episodes])) * 1e3
         quantiles = np.quantile(jumps, [0.5, 0.99, 1.0], axis=0).T
         lines.append(f"| {name} | " + " | ".join(" / ".join(f"{q:.1f}" for q in row) for row in quantiles) + " |")

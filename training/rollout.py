@@ -32,13 +32,13 @@ class Manner:
 
     Attributes:
         latency_ticks: Servo periods from an observation to the first target made of its chunk.
-        blend_ns: Time over which a new chunk takes over from the one before; 0 replaces at once.
+        fade_ns: Time over which the step at a handover fades out, as `1 - 3u^2 + 2u^3`; 0 lets it through.
         cubic: Catmull-Rom between actions instead of straight lines.
         mistake: One of `MISTAKES`.
     """
 
     latency_ticks: int = LATENCY_TICKS
-    blend_ns: int = 0
+    fade_ns: int = ACTION_PERIOD_NS
     cubic: bool = True
     mistake: str | None = None
 
@@ -50,20 +50,20 @@ class Episode:
     Attributes:
         success: The plant's own judgement, within the time.
         time_ns: Until success, or the whole episode.
-        targets_rad: Every target sent. Shape (ticks, 4).
-        jumps_rad: Step of the targets at each handover, were it to replace at once. Shape (handovers, 4).
-        handover_ticks: When a new chunk took over.
+        targets_rad: Every target sent, from the first chunk on. Shape (ticks, 4).
+        jumps_rad: From the old chunk to the new at each handover, before fading. Shape (handovers, 4).
+        handovers: Rows of `targets_rad` at which a new chunk took over.
     """
 
     success: bool
     time_ns: int
     targets_rad: NDArray[np.float64]
     jumps_rad: NDArray[np.float64]
-    handover_ticks: list[int]
+    handovers: list[int]
 
     def between_handovers(self) -> list[NDArray[np.float64]]:
         """The targets cut at each handover."""
-        return np.split(self.targets_rad, self.handover_ticks)
+        return np.split(self.targets_rad, self.handovers)
 
 
 @dataclass(slots=True)
@@ -107,27 +107,31 @@ def play(plant: ArmPlant, policy: Policy, seed: int, task: str, manner: Manner) 
     plant.reset(seed, task)
     see = MISTAKES[manner.mistake] if manner.mistake else None
     ticks_between = checkpoint.EXECUTE * ACTION_PERIOD_NS // PERIOD_NS
-    start = _Chunk(0, plant.target_rad[None])
-    older, newer, pending = start, start, start
-    handovers: list[int] = [0]
+    chunk: _Chunk | None = None
+    pending: _Chunk | None = None
+    seam_tick, seam_rad = 0, np.zeros(4)
     targets: list[NDArray[np.float64]] = []
     jumps: list[NDArray[np.float64]] = []
+    handovers: list[int] = []
     for tick in range(EPISODE_NS // PERIOD_NS):
         if tick % ticks_between == 0:
             seen = plant.image(), plant.state()[0]
             image, position = see(seen) if see else seen
             pending = _Chunk(tick, policy(np.ascontiguousarray(image), position, task))
-        if pending is not newer and tick - pending.start_tick >= manner.latency_ticks:
-            jumps.append(pending.at(tick, cubic=manner.cubic) - newer.at(tick, cubic=manner.cubic))
-            older, newer = newer, pending
-            handovers.append(tick)
-        target = newer.at(tick, cubic=manner.cubic)
-        passed_ns = (tick - handovers[-1]) * PERIOD_NS
-        if passed_ns < manner.blend_ns and older is not start:
-            weight = passed_ns / manner.blend_ns
-            target = (1 - weight) * older.at(tick, cubic=manner.cubic) + weight * target
-        targets.append(target)
-        plant.step(target)
+        if pending is not None and tick - pending.start_tick >= manner.latency_ticks:
+            if targets and chunk is not None:
+                seam_rad = chunk.at(tick, cubic=manner.cubic) - pending.at(tick, cubic=manner.cubic)
+                seam_tick = tick
+                jumps.append(-seam_rad)
+                handovers.append(len(targets))
+            chunk, pending = pending, None
+        if chunk is None:
+            plant.step(None)
+            continue
+        since = (tick - seam_tick) * PERIOD_NS
+        part = min(since / manner.fade_ns, 1.0) if manner.fade_ns else 1.0
+        targets.append(chunk.at(tick, cubic=manner.cubic) + (1 - 3 * part**2 + 2 * part**3) * seam_rad)
+        plant.step(targets[-1])
         if plant.success():
             break
     return Episode(
@@ -135,7 +139,7 @@ def play(plant: ArmPlant, policy: Policy, seed: int, task: str, manner: Manner) 
         time_ns=plant.time_ns,
         targets_rad=np.stack(targets),
         jumps_rad=np.stack(jumps),
-        handover_ticks=handovers[1:],
+        handovers=handovers,
     )
 
 
