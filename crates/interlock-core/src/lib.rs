@@ -16,6 +16,7 @@
 pub mod align;
 pub mod code;
 pub mod decode;
+pub mod fallback;
 pub mod guard;
 pub mod mode;
 pub mod observe;
@@ -23,3 +24,4 @@ pub mod plan;
 pub mod preprocess;
 pub mod sample;
 pub mod schedule;
+pub mod supervisor;

@@ -1,0 +1,482 @@
+//! The stages of one tick in their order, and who may command in it.
+//!
+//! Twice per tick: [`Supervisor::observe`] takes what was measured and says whether the worker gets an observation;
+//! [`Supervisor::act`] takes what the worker answered, if it did, and says what is sent. A synchronous policy's answer
+//! arrives between the two; an asynchronous one's has arrived before.
+
+mod arming;
+mod goal;
+mod outcome;
+mod watch;
+
+use crate::align::Align;
+use crate::code::Code;
+use crate::fallback::{Cause, Fallback};
+use crate::guard::{Guard, Ruling, RulingKind, Situation};
+use crate::mode::{next, Event, Mode, Step};
+use crate::plan::{CommandKind, Plan, PlanError, Safe, Start, Timing};
+use crate::sample::{Chunk, Observation, Sample};
+use crate::schedule::{Schedule, Wanted};
+pub use arming::Readiness;
+use goal::GoalKeeper;
+pub use outcome::{Counters, Outcome, Tally};
+use watch::Watch;
+
+/// What to do about the worker in this tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// [`Supervisor::observation`] goes to the worker now; a synchronous policy's answer is waited for.
+    pub due: bool,
+    /// Sequence number of that observation.
+    pub seq: u64,
+}
+
+/// Alignment, schedule, modes, guard and fallback of one robot with one policy.
+#[derive(Debug)]
+pub struct Supervisor {
+    kind: CommandKind,
+    timing: Timing,
+    safe: Safe,
+    start: Start,
+    align: Align,
+    schedule: Schedule,
+    guard: Guard,
+    fallback: Fallback,
+    goal: GoalKeeper,
+    watch: Watch,
+    ready: Readiness,
+    mode: Mode,
+    level: u8,
+    cause: Code,
+    is_quitting: bool,
+    generation: u32,
+    next_generation: u32,
+    observation: Observation,
+    target: Vec<f64>,
+    tick: u64,
+    /// Ticks since the policy started; `None` before its first.
+    policy_tick: Option<u64>,
+    starts_period: bool,
+    /// Until when the first action may be waited for; `None` once there was one.
+    first_by_ns: Option<i64>,
+    offered_seq: u64,
+    was_clean: bool,
+    counters: Counters,
+}
+
+impl Supervisor {
+    /// Idle, with nothing measured.
+    ///
+    /// # Errors
+    /// A plan that [`Plan::check`] refuses.
+    pub fn new(plan: &Plan) -> Result<Self, PlanError> {
+        let guard = Guard::new(plan)?;
+        Supervisor::with_guard(plan, guard)
+    }
+
+    /// The simulation gate's comparison run without limits. Not for anything that moves.
+    ///
+    /// # Errors
+    /// A plan that [`Plan::check`] refuses.
+    pub fn without_limits(plan: &Plan) -> Result<Self, PlanError> {
+        let guard = Guard::without_limits(plan)?;
+        Supervisor::with_guard(plan, guard)
+    }
+
+    fn with_guard(plan: &Plan, guard: Guard) -> Result<Self, PlanError> {
+        let n = plan.n();
+        Ok(Supervisor {
+            kind: plan.command.kind,
+            timing: plan.timing.clone(),
+            safe: plan.safe.clone(),
+            start: plan.start.clone(),
+            align: Align::new(plan)?,
+            schedule: Schedule::new(plan)?,
+            guard,
+            fallback: Fallback::new(plan),
+            goal: GoalKeeper::new(plan),
+            watch: Watch::new(plan.timing.inference_deadline_ns),
+            ready: Readiness::default(),
+            mode: Mode::Idle,
+            level: 0,
+            cause: Code::None,
+            is_quitting: false,
+            generation: 0,
+            next_generation: 0,
+            observation: Observation::new(n),
+            target: vec![0.0; n],
+            tick: 0,
+            policy_tick: None,
+            starts_period: false,
+            first_by_ns: None,
+            offered_seq: 0,
+            was_clean: true,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Takes what was measured by the tick due at `now_ns`. `skipped`: ticks due since the last call that the operating
+    /// system let pass. `sample`: the newest, repeated or none if nothing came.
+    pub fn observe(&mut self, now_ns: i64, skipped: u32, sample: Option<&Sample>) -> Offer {
+        let ticks = skipped.saturating_add(1);
+        self.count_ticks(skipped);
+        // What came in; the align stage counts what it does not take.
+        if let Some(sample) = sample {
+            self.align.take(now_ns, sample).unwrap_or_default();
+        }
+        self.goal.advance(ticks);
+        // Whoever cannot see or is not told where to go may not go on.
+        self.watch.excuse(self.timing.tick_ns.saturating_mul(i64::from(skipped)));
+        self.check_senses(now_ns);
+        self.check_goal(now_ns);
+        // What the worker is given.
+        let due = self.advance_policy(ticks) && self.uses_policy();
+        self.offered_seq = 0;
+        if due {
+            self.offer(now_ns);
+        }
+        Offer { due, seq: self.offered_seq }
+    }
+
+    /// The observation of the last offer.
+    pub fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    /// Decides what is sent in the tick due at `now_ns`. `chunk`: the newest that arrived.
+    pub fn act(&mut self, now_ns: i64, chunk: Option<&Chunk>) -> Outcome<'_> {
+        // What the policy wants now, chosen by time.
+        if let Some(chunk) = chunk {
+            self.take(now_ns, chunk);
+        }
+        self.check_worker(now_ns);
+        let wanted = if self.uses_policy() { self.schedule.at(now_ns, &mut self.target) } else { Wanted::NOTHING };
+
+        // The guard admits it, or the policy is lost and the safe behaviour acts in this very tick.
+        let (ruling, is_admitted) = self.judge(now_ns, &wanted);
+        let sends = !matches!(self.mode, Mode::Idle | Mode::Faulted);
+        if sends && !is_admitted {
+            self.fallback.step(&mut self.guard, self.align.sample(), self.mode);
+        }
+        if self.mode == Mode::Stopping && self.fallback.is_done() {
+            self.apply(now_ns, Event::StopDone).unwrap_or_default();
+        }
+
+        // What is told about it.
+        let is_violation = self.was_clean && ruling.kind != RulingKind::Pass;
+        self.was_clean = ruling.kind == RulingKind::Pass;
+        self.counters.violations = self.counters.violations.saturating_add(u64::from(is_violation));
+        self.counters.note(&ruling);
+        Outcome {
+            tick: self.tick,
+            due_ns: now_ns,
+            mode: self.mode,
+            level: self.level,
+            cause: self.cause,
+            ruling,
+            command: sends.then(|| self.guard.command()),
+            target: &self.target,
+            wanted,
+            sample_seq: self.align.sample().seq,
+            offered_seq: self.offered_seq,
+            is_violation,
+        }
+    }
+
+    /// Something happened, or somebody asks for something.
+    ///
+    /// # Errors
+    /// `WrongMode`, or what is missing: `NotReady`, `NoRecording`, `StaleState`, `DriverStuck`, `StaleImage`, `Skew`,
+    /// `NotFinite`, `OutsideLimits`, `OutsideStart`, `GoalLost`, `BadPlan`. Nothing changed then.
+    pub fn event(&mut self, now_ns: i64, event: Event) -> Result<(), Code> {
+        self.is_quitting |= matches!(event, Event::Quit | Event::TerminalClosed);
+        self.apply(now_ns, event)
+    }
+
+    /// Gives the camera's newest image stamp.
+    pub fn image(&mut self, now_ns: i64, camera: usize, seq: u64, capture_ns: i64) {
+        self.align.take_image(now_ns, camera, seq, capture_ns).unwrap_or_default();
+    }
+
+    /// Gives the operator's goal; to be repeated before it times out.
+    ///
+    /// # Errors
+    /// `NotFinite`, or `Dimension` for a part that the policy does not have.
+    pub fn set_goal(&mut self, now_ns: i64, velocity: Option<[f64; 3]>, tokens: Option<&[i64]>) -> Result<(), Code> {
+        self.goal.set(now_ns, velocity, tokens)
+    }
+
+    /// Says what the outside knows to be there.
+    pub fn set_ready(&mut self, ready: Readiness) {
+        self.ready = ready;
+    }
+
+    /// The worker whose chunks count from the next start on.
+    pub fn set_generation(&mut self, generation: u32) {
+        self.next_generation = generation;
+    }
+
+    /// The mode now.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What the last stop was for.
+    pub fn cause(&self) -> Code {
+        self.cause
+    }
+
+    /// Whether the program was asked to end and nothing is left to be brought to rest.
+    pub fn is_finished(&self) -> bool {
+        self.is_quitting && matches!(self.mode, Mode::Idle | Mode::Holding | Mode::Faulted)
+    }
+
+    /// Sums over all ticks.
+    pub fn counters(&self) -> Counters {
+        Counters { schedule: self.schedule.counters(), align: self.align.counters(), ..self.counters }
+    }
+
+    fn uses_policy(&self) -> bool {
+        match self.mode {
+            Mode::Running | Mode::Degraded => true,
+            Mode::Stopping | Mode::Holding => self.fallback.uses_policy(),
+            Mode::Idle | Mode::Armed | Mode::Takeover | Mode::Faulted => false,
+        }
+    }
+
+    fn count_ticks(&mut self, skipped: u32) {
+        let (counters, skipped) = (&mut self.counters, u64::from(skipped));
+        counters.executed = counters.executed.saturating_add(1);
+        counters.missed = counters.missed.saturating_add(skipped);
+        counters.planned = counters.executed.saturating_add(counters.missed);
+        self.tick = counters.planned;
+    }
+
+    /// Counts the policy's own ticks; true if one of those passed is an inference tick.
+    fn advance_policy(&mut self, ticks: u32) -> bool {
+        let (from, to) = match self.policy_tick {
+            Some(last) => (last.saturating_add(1), last.saturating_add(u64::from(ticks))),
+            None => (0, 0),
+        };
+        self.policy_tick = Some(to);
+        let passes = |every: u32| {
+            let start = to.saturating_sub(to.checked_rem(u64::from(every)).unwrap_or(0));
+            start >= from
+        };
+        self.starts_period = passes(self.timing.ticks_per_period);
+        passes(self.timing.ticks_per_inference)
+    }
+
+    fn offer(&mut self, now_ns: i64) {
+        let observation = &mut self.observation;
+        observation.seq = observation.seq.saturating_add(1);
+        observation.generation = self.generation;
+        observation.at_ns = now_ns;
+        observation.period = self.schedule.period(self.policy_tick.unwrap_or(0));
+        observation.goal.clone_from(self.goal.state());
+        self.align.fill(observation);
+        observation.applied.copy_from_slice(sent(self.kind, &self.guard));
+        self.offered_seq = observation.seq;
+        self.watch.offered(observation.seq, now_ns);
+        self.counters.offered = self.counters.offered.saturating_add(1);
+    }
+
+    fn check_senses(&mut self, now_ns: i64) {
+        if !self.uses_policy() {
+            return;
+        }
+        let code = self.align.freshness(now_ns).code();
+        if code != Code::None {
+            self.lose(now_ns, code);
+        }
+    }
+
+    fn check_goal(&mut self, now_ns: i64) {
+        if !matches!(self.mode, Mode::Running | Mode::Degraded) {
+            return;
+        }
+        let is_lost = self.goal.is_lost(now_ns);
+        if self.fallback.is_policy(Cause::GoalLost) {
+            self.goal.force_zero(is_lost);
+        } else if is_lost {
+            self.apply(now_ns, Event::GoalLost).unwrap_or_default();
+        }
+    }
+
+    /// Takes a chunk. A policy that answers with an error or with what is no action is lost; what merely comes from
+    /// another worker or too late is dropped.
+    fn take(&mut self, now_ns: i64, chunk: &Chunk) {
+        if !self.uses_policy() {
+            return;
+        }
+        if chunk.generation == self.generation {
+            self.watch.answered(chunk.seq);
+        }
+        let Err(code) = self.schedule.accept(now_ns, chunk) else { return };
+        self.counters.dropped_by.add(code);
+        let is_harmless = matches!(code, Code::RetiredGeneration | Code::OldSequence | Code::NoValidAction);
+        if !is_harmless {
+            self.lose(now_ns, code);
+        }
+    }
+
+    fn check_worker(&mut self, now_ns: i64) {
+        if self.uses_policy() && !self.timing.synchronous && self.watch.is_late(now_ns) {
+            self.lose(now_ns, Code::WorkerLate);
+        }
+    }
+
+    /// The guard's ruling on what the policy wants, and whether it may be sent.
+    fn judge(&mut self, now_ns: i64, wanted: &Wanted) -> (Ruling, bool) {
+        if !self.uses_policy() {
+            return (Ruling::default(), false);
+        }
+        if !wanted.valid && self.first_by_ns.is_some_and(|by_ns| now_ns <= by_ns) {
+            // The first action is still on its way: the robot is held as it was when armed.
+            return (Ruling::default(), false);
+        }
+        let situation =
+            Situation { now_ns, sample: self.align.sample(), mode: self.mode, starts_period: self.starts_period };
+        let ruling = self.guard.admit(&situation, wanted, &self.target);
+        match ruling.refusal {
+            Some(Code::NoValidAction) if self.watch.is_waiting() => self.lose(now_ns, Code::WorkerLate),
+            Some(code) => self.lose(now_ns, code),
+            None => {
+                self.first_by_ns = None;
+                self.fallback.note_policy();
+            }
+        }
+        (ruling, !ruling.is_refused())
+    }
+
+    fn lose(&mut self, now_ns: i64, code: Code) {
+        self.counters.lost_by.add(code);
+        self.apply(now_ns, Event::PolicyLost(code)).unwrap_or_default();
+    }
+
+    fn apply(&mut self, now_ns: i64, event: Event) -> Result<(), Code> {
+        let stops = matches!(self.mode, Mode::Stopping | Mode::Holding);
+        if matches!(event, Event::PolicyLost(_)) && stops && !self.fallback.uses_policy() {
+            return Ok(());
+        }
+        match next(self.mode, event) {
+            Step::Stay => Ok(()),
+            Step::Refuse => Err(Code::WrongMode),
+            Step::To(mode) => {
+                self.check_request(now_ns, event)?;
+                self.enter(now_ns, mode, event);
+                Ok(())
+            }
+        }
+    }
+
+    /// What must hold before a person's request is granted; what happens by itself is never refused.
+    fn check_request(&self, now_ns: i64, event: Event) -> Result<(), Code> {
+        let sample = self.align.sample();
+        let is_at_start = arming::check_start(&self.start, sample);
+        match event {
+            Event::Arm | Event::Recover => {
+                self.ready.check()?;
+                self.check_fresh(now_ns)?;
+                self.guard.check_inside(sample).map_err(|(code, _)| code)?;
+                arming::check_policy_lost(&self.safe.policy_lost, self.safe.floating_base)?;
+                is_at_start.or_else(|code| self.safe.before_start.as_ref().map(|_| ()).ok_or(code))
+            }
+            Event::Start => {
+                self.ready.check()?;
+                self.check_fresh(now_ns)?;
+                is_at_start?;
+                let is_told = self.fallback.is_policy(Cause::GoalLost) || !self.goal.is_lost(now_ns);
+                match (self.fallback.is_done(), self.goal.is_complete(), is_told) {
+                    (true, true, true) => Ok(()),
+                    (true, true, false) => Err(Code::GoalLost),
+                    _ => Err(Code::NotReady),
+                }
+            }
+            // Nobody there yet whose commands could be taken: holding instead would drop a robot that balances.
+            Event::Takeover => Err(Code::NotReady),
+            Event::Disarm if self.mode == Mode::Armed && !self.fallback.is_done() => Err(Code::NotReady),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_fresh(&self, now_ns: i64) -> Result<(), Code> {
+        match self.align.freshness(now_ns).code() {
+            Code::None => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    fn enter(&mut self, now_ns: i64, mode: Mode, event: Event) {
+        let had_policy = self.uses_policy();
+        let was = self.mode;
+        self.mode = mode;
+        let sample = self.align.sample();
+        match mode {
+            Mode::Idle => {
+                self.level = 0;
+                self.schedule.clear();
+            }
+            Mode::Armed => {
+                self.level = 0;
+                self.cause = Code::None;
+                if was == Mode::Idle || self.fallback.is_passive() {
+                    self.guard.start(sample);
+                }
+                let is_at_start = arming::check_start(&self.start, sample).is_ok();
+                let cause = if is_at_start { Cause::Hold } else { Cause::BeforeStart };
+                self.fallback.begin(cause, &self.guard, sample);
+            }
+            Mode::Running => self.begin_policy(now_ns),
+            Mode::Takeover => self.fallback.begin(Cause::Hold, &self.guard, sample),
+            Mode::Degraded => {
+                self.level = self.level.saturating_add(1);
+                self.cause = event.cause();
+            }
+            Mode::Stopping => {
+                self.cause = event.cause();
+                let asked = match event {
+                    Event::PolicyLost(_) => Cause::PolicyLost,
+                    Event::GoalLost => Cause::GoalLost,
+                    _ => Cause::OnExit,
+                };
+                // A policy that does not run now is not started in order to stop.
+                let cause = if self.fallback.is_policy(asked) && !had_policy { Cause::PolicyLost } else { asked };
+                self.fallback.begin(cause, &self.guard, sample);
+                self.goal.force_zero(self.fallback.uses_policy());
+            }
+            Mode::Holding => {}
+            Mode::Faulted => self.cause = event.cause(),
+        }
+    }
+
+    /// A new episode: nothing of the one before counts any more.
+    fn begin_policy(&mut self, now_ns: i64) {
+        let timing = &self.timing;
+        let first_ns = timing.action_delay_ns.saturating_add(timing.inference_deadline_ns);
+        let slack_ns = timing.tick_ns.saturating_mul(2);
+        self.first_by_ns = Some(now_ns.saturating_add(first_ns).saturating_add(slack_ns));
+        self.observation.episode = self.observation.episode.saturating_add(1);
+        self.policy_tick = None;
+        self.generation = self.next_generation;
+        self.schedule.begin(self.generation, self.observation.seq, sent(self.kind, &self.guard));
+        self.guard.put_in_charge(self.generation);
+        self.watch.restart();
+        self.goal.restart();
+    }
+}
+
+/// What was sent last, in the terms of the policy's actions.
+fn sent(kind: CommandKind, guard: &Guard) -> &[f64] {
+    let command = guard.command();
+    match kind {
+        CommandKind::Position | CommandKind::PositionPd => command.target(),
+        CommandKind::Velocity => command.velocity(),
+        CommandKind::Torque => command.torque(),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "spans of a plan are at most ten minutes")]
+fn seconds(span_ns: i64) -> f64 {
+    span_ns as f64 * 1e-9
+}
