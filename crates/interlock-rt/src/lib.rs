@@ -6,6 +6,7 @@ pub mod engine;
 pub mod error;
 pub mod policy;
 pub mod realtime;
+pub mod record;
 pub mod shm;
 pub mod watch;
 pub mod wire;
