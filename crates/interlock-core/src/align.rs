@@ -21,7 +21,8 @@ pub struct AlignCounters {
     pub images: u64,
 }
 
-/// How fresh everything is at one instant. Ages in nanoseconds.
+/// How fresh everything is at one instant. `state` counts at every tick, `image` and `skew` where an observation is
+/// offered: between two offers nobody reads the images. Ages in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
     /// `None`, `StaleState` (what is held is too old) or `DriverStuck` (and nothing new arrived for as long).
@@ -39,7 +40,7 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// The first thing wrong, `None` if nothing is.
+    /// The first thing wrong with an observation made now, `None` if nothing is.
     pub fn code(&self) -> Code {
         [self.state, self.image, self.skew].into_iter().find(|code| *code != Code::None).unwrap_or(Code::None)
     }

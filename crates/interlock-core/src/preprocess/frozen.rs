@@ -11,15 +11,15 @@ pub const FROZEN_IMAGES: u32 = 3;
 /// How far some joint must have moved between the first and the last of them, rad: an arm at rest looks the same.
 pub const MOVED_RAD: f64 = 2e-3;
 
-/// A 64-bit digest of a picture: four multiply-xor lanes over little-endian words. Not cryptographic.
+/// A 64-bit digest of a picture: eight multiply-xor lanes over little-endian words. Not cryptographic.
 pub fn content_hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
-    let mut lanes: [u64; 4] = [1, 2, 3, 4];
-    let blocks = bytes.chunks_exact(32);
-    let tail = blocks.remainder();
+    let mut lanes: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+    let (blocks, tail) = bytes.as_chunks::<64>();
     for block in blocks {
-        for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(8)) {
-            *lane = (*lane ^ word_of(word)).wrapping_mul(PRIME).rotate_left(29);
+        let (words, _) = block.as_chunks::<8>();
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane = (*lane ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29);
         }
     }
     for (lane, word) in lanes.iter_mut().zip(tail.chunks(8)) {
