@@ -1,4 +1,4 @@
-"""A simulated plant as a driver: physics on its own clock, in the driver's own process, with drives that act by themselves."""
+"""A simulated plant as a driver: physics on its own clock, in its own process, with drives that can act alone."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ class SimDriver:
         return self._zero_ns + self._periods * self.period_ns
 
     def _advance(self) -> None:
-        if self._timeout_ns and self._command is not None and not self._by_themselves:
-            if self._time_ns() - self._last_write_ns > self._timeout_ns:
-                self._act_alone()
+        is_overdue = self._time_ns() - self._last_write_ns > self._timeout_ns > 0
+        if is_overdue and self._command is not None:
+            self._act_alone()
         if not self._hoisted:
             self._plant.step(None if self._by_themselves else self._command)
         self._periods += 1

@@ -238,7 +238,7 @@ class PacedRun:
 def _in_memory(content: bytes) -> int:
     """A sealed file in memory: the worker loads the very bytes that were verified here, whatever happens on disk."""
     descriptor = os.memfd_create("graph", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with open(descriptor, "wb", closefd=False) as file:  # noqa: PTH123 - a descriptor, not a path
+    with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return descriptor
