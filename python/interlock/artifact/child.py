@@ -161,13 +161,14 @@ def _watch(command: list[str], folder: Path, limits: Limits, progress: Progress 
             hint="name an interpreter that exists with --python",
         ) from None
     tail = bytearray()
-    begun = time.monotonic()
+    begun = reported = time.monotonic()
     try:
         with child, selectors.DefaultSelector() as selector:
             assert child.stdout is not None
             selector.register(child.stdout, selectors.EVENT_READ)
             while _listen(selector, child.stdout, tail, progress):
-                spent = time.monotonic() - begun
+                now = time.monotonic()
+                spent = now - begun
                 if spent > limits.seconds:
                     raise ChildFailed(
                         code="child-timeout",
@@ -177,7 +178,8 @@ def _watch(command: list[str], folder: Path, limits: Limits, progress: Progress 
                         hint="a larger model needs a larger --timeout, or a faster computer",
                         exit=Exit.NOT_EVALUATED,
                     )
-                if progress is not None:
+                if progress is not None and now - reported >= _HEARTBEAT_S:
+                    reported = now
                     progress(f"{what} … {spent:.0f} s")
             return child.wait(), bytes(tail).decode("utf-8", "replace")
     finally:

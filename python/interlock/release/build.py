@@ -23,11 +23,11 @@ from interlock.errors import InterlockError
 from interlock.ports.reader import GraphFacts, Reader
 from interlock.runtime.library import onnxruntime_library
 
-from .engine_check import MODULE as ENGINE_CHECK
 from .framework import OPSET, child_export, framework_of
 from .interface import require_same_tensors
 
 GATE = "build"
+ENGINE_CHECK = "interlock.release.engine_check"  # a program for a child process, never imported here
 ENGINE_SCHEMA = "interlock.engine/1"
 _RESPONSE = "contract: stop the build; look at the operator, the shape or the provider that is named"
 _REBUILT = ("graph/", "engines/")

@@ -12,8 +12,6 @@ import numpy as np
 from interlock import _core
 from interlock.artifact.child import answer_in_child, refuse_in_child
 
-MODULE = __name__
-
 
 def main(folder: Path) -> None:
     """Answers one request."""

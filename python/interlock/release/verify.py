@@ -1,0 +1,446 @@
+"""verify: the source, the graph and the engine that serves act alike, in physical units, or it says where not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.artifact.arrays import Arrays, read_arrays, write_arrays
+from interlock.artifact.child import ChildFailed, Progress
+from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain
+from interlock.artifact.files import sha256
+from interlock.artifact.folder import PolicyFolder
+from interlock.artifact.observations import Observations, read_observations
+from interlock.artifact.onnx_file import read_graph
+from interlock.contract.binding import Binding
+from interlock.contract.canonical import digest
+from interlock.contract.identity import identity
+from interlock.contract.units import UNITS
+from interlock.errors import InterlockError
+from interlock.ports.reader import Framework, Reader
+from interlock.runtime.library import onnxruntime_library
+from interlock.runtime.tokens import Tokenizer
+
+from .build import CPU, Target, engine_record
+from .compare import Budget, Comparison, compare, drift, effect, flips
+from .framework import child_references, framework_of
+from .freeze import OBSERVATIONS, REFERENCE, SAMPLES
+from .leg_runs import RIGHT, Leg, Run, run_legs, source_runner
+from .mistakes import wrong_plans
+from .observe import Rollout, made_up_rollout, made_up_samples, periods_per_inference
+from .verdict import RESPONSE, Findings, judge, mistakes_as_json
+
+GATE = "verify"
+ROLLOUT = "samples/rollout.npz"
+STEPS = 200
+
+F64 = NDArray[np.float64]
+
+# What the source leg shares with the engine that serves, and what it does not.
+_INDEPENDENCE = {
+    "child": "the source preprocesses, infers and decodes by its own code in the framework that trained it",
+    "onnx": (
+        "the given graph is the source: preprocessing and decoding are the ones that serve, in every leg, so that only "
+        "graph and engine are independent here; whether the contract is right is what mistakes and simulation show"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What verify did.
+
+    Attributes:
+        folder: The policy folder.
+        evidence: Evidence of the gate; its verdict decides the exit code.
+        is_unchanged: The evidence held for exactly these bytes and nothing was run.
+        why: What made it run.
+    """
+
+    folder: PolicyFolder
+    evidence: Evidence
+    is_unchanged: bool
+    why: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Case:
+    """One policy on one robot, opened."""
+
+    folder: PolicyFolder
+    binding: Binding
+    plan: dict[str, Any]
+    framework: Framework
+    graph: bytes
+    budget: Budget
+    library: Path
+    tokenizer: Tokenizer | None
+    template: str
+    python: Path | None
+    progress: Progress | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Dimensions, robot order."""
+        return tuple(self.plan["joints"]["names"])
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """SI unit of each dimension."""
+        si = {"angle": "rad", "length": "m"}
+        return tuple(si.get(UNITS[unit].quantity, "1") for unit in self.binding.robot.unit)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks that training knew."""
+        return self.binding.contract.goals.tasks or ()
+
+    def source(self) -> dict[str, bytes]:
+        """The checkpoint's files, verified."""
+        return {name.removeprefix("source/"): self.folder.read(name) for name in self.folder.names("source/")}
+
+    def in_robot_order(self, joints: Sequence[str], values: F64) -> F64:
+        """Values whose last axis is `joints`, in the plan's order."""
+        take = np.array([list(joints).index(name) for name in self.names])
+        taken: F64 = np.ascontiguousarray(values[..., take])
+        return taken
+
+
+def verify(
+    path: Path,
+    binding: Binding,
+    *,
+    readers: Sequence[Reader],
+    budget: Budget | None = None,
+    rollout: Rollout | None = None,
+    steps: int = STEPS,
+    seed: int = 0,
+    target: Target = CPU,
+    python: Path | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Compares source, graph and served engine.
+
+    Args:
+        path: The policy folder.
+        binding: Its contract joined to a robot.
+        readers: All readers.
+        budget: What may differ; fixed before anything is measured.
+        rollout: Runs the simulated robot; without it a rollout is made up and marked so.
+        steps: Control periods of the rollout.
+        seed: Of the rollout.
+        target: Which engine.
+        python: Interpreter that has the source framework.
+        progress: Called at least every second.
+
+    Raises:
+        InterlockError: The folder is damaged, not built, or bound to another contract.
+        NotEvaluated: The source framework is not installed and no samples of it are kept.
+    """
+    started = now_ns()
+    budget = budget or Budget()
+    folder = PolicyFolder.open(path, rebuilding=("evidence/verify.json",))
+    case = _open(folder, binding, readers, budget, target, python, progress)
+    subject = {"graph": sha256(case.graph), "engine": digest(engine_record(folder, target))}
+    inputs = {**_inputs(case, steps, seed), "rollout by": "simulation" if rollout else "nobody"}
+    why = _due(folder, subject, inputs)
+    evidence = folder.evidence(GATE)
+    if not why and evidence is not None:
+        return Verified(folder=folder, evidence=evidence, is_unchanged=True, why="")
+
+    walk = _rollout(case, rollout, steps, seed)
+    samples = _samples(case, walk)
+    files: dict[str, bytes] = {OBSERVATIONS: samples.content(), ROLLOUT: walk.content()}
+    try:
+        found, results, reference = _measure(case, samples, walk, steps)
+        files[REFERENCE] = write_arrays(reference)
+        judged = judge(found, budget)
+        verdict = judged.verdict
+        results |= {"failures": list(judged.failures), "doubts": list(judged.doubts)}
+    except ChildFailed as failure:
+        verdict, results = Verdict.ERROR, {"failures": [str(failure)], "doubts": []}
+    made = Evidence(
+        gate=GATE,
+        verdict=verdict,
+        subject=subject,
+        inputs={**inputs, "observations": sha256(files[OBSERVATIONS]), "rollout": sha256(files[ROLLOUT])},
+        budget={**budget.as_json(), "samples": SAMPLES, "steps": steps},
+        results=plain(results),
+        environment=environment(),
+        started_ns=started,
+        ended_ns=now_ns(),
+        failure_response=RESPONSE,
+    )
+    return Verified(folder=folder.commit(files, evidence=made), evidence=made, is_unchanged=False, why=why)
+
+
+def _open(
+    folder: PolicyFolder,
+    binding: Binding,
+    readers: Sequence[Reader],
+    budget: Budget,
+    target: Target,
+    python: Path | None,
+    progress: Progress | None,
+) -> _Case:
+    engine_record(folder, target)
+    language = binding.contract.language
+    tokenizer = None
+    if language is not None:
+        name = str(language["tokenizer"])
+        tokenizer = Tokenizer(folder.read(name).decode("utf-8"), where=name, length=int(language["length"]))
+    return _Case(
+        folder=folder,
+        binding=binding,
+        plan=binding.plan(),
+        framework=framework_of(folder, readers),
+        graph=folder.graph(),
+        budget=budget,
+        library=onnxruntime_library(),
+        tokenizer=tokenizer,
+        template="{task}" if language is None else str(language["template"]),
+        python=python,
+        progress=progress,
+    )
+
+
+def _inputs(case: _Case, steps: int, seed: int) -> dict[str, str]:
+    """Everything besides graph and engine that the verdict depends on."""
+    return {
+        "contract": identity(case.binding.contract),
+        "binding": case.binding.identity,
+        "source": digest(case.folder.digest("source/")),
+        "framework": digest(case.folder.lock.framework.model_dump(mode="json")),
+        "source runner": source_runner() if case.framework.kind == "onnx" else "child",
+        "budget": digest(case.budget.as_json()),
+        "extent": f"{steps} steps, seed {seed}",
+        "runtime library": sha256(case.library.read_bytes()),
+    }
+
+
+def _due(folder: PolicyFolder, subject: Mapping[str, str], inputs: dict[str, str]) -> str:
+    """Why verify has to run."""
+    kept = {"observations": OBSERVATIONS, "rollout": ROLLOUT}
+    hashes = {key: folder.lock.files[name].sha256 for key, name in kept.items() if name in folder.lock.files}
+    return folder.due(GATE, subject=subject, inputs={**inputs, **hashes})
+
+
+def _rollout(case: _Case, rollout: Rollout | None, steps: int, seed: int) -> Observations:
+    """What a policy sees from reset on: recorded on the simulated robot, else made up."""
+    if rollout is None:
+        count = -(-steps // periods_per_inference(case.plan))
+        return made_up_rollout(case.plan, count, tasks=case.tasks, seed=seed)
+    if case.progress is not None:
+        case.progress("rollout on the simulated robot")
+    task = case.tasks[0] if case.tasks else ""
+    return rollout(case.plan, case.graph, steps=steps, seed=seed, task=task)
+
+
+def _samples(case: _Case, walk: Observations) -> Observations:
+    """A person's observations where there are any, else some of the rollout, else made-up ones."""
+    if OBSERVATIONS in case.folder.lock.files:
+        kept = read_observations(case.folder.read(OBSERVATIONS), where=OBSERVATIONS)
+        if kept.origin in {"dataset", "recording"}:
+            return kept
+    if walk.origin == "synthetic":
+        return made_up_samples(case.plan, SAMPLES, tasks=case.tasks)
+    return walk.spread(SAMPLES)
+
+
+def _measure(
+    case: _Case, samples: Observations, walk: Observations, steps: int
+) -> tuple[Findings, dict[str, Any], Arrays]:
+    """Runs every leg; returns findings, their record, and the samples' reference actions."""
+    found = Findings(
+        expected_outputs=[(each.name, tuple(each.shape)) for each in case.binding.contract.outputs],
+        samples=len(samples),
+        steps=len(walk) * periods_per_inference(case.plan),
+        wanted_steps=steps,
+        made_up_images=bool(case.plan["cameras"]) and samples.origin == "synthetic",
+    )
+    if case.framework.kind == "child":
+        references = _child_legs(case, found, samples, walk)
+    else:
+        references = _graph_legs(case, found, samples, walk)
+    results = _compare(case, found, references, {"samples": samples, "rollout": walk})
+    results |= {
+        "mistakes": mistakes_as_json(found, case.budget, case.names),
+        "jitter": None if found.jitter is None else float(np.max(found.jitter)),
+        "legs": {
+            name: {"runner": leg.runner, "troubles": leg.troubles, "first_trouble": leg.first_trouble}
+            for name, leg in found.legs.items()
+        },
+        "inputs": found.inputs,
+        "independence": _INDEPENDENCE[case.framework.kind],
+        "units": dict(zip(case.names, case.units, strict=True)),
+        "graph": {"operators": dict(read_graph(case.graph).operators)},
+    }
+    reference: Arrays = {
+        "joints": np.array(case.names, dtype=np.str_),
+        "action": references["samples"],
+        **{f"mistake.{name}": each for name, each in found.mistakes.items()},
+    }
+    if found.jitter is not None:
+        reference["jitter"] = found.jitter
+    return found, results, reference
+
+
+def _compare(
+    case: _Case, found: Findings, references: Mapping[str, F64], sets: Mapping[str, Observations]
+) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    limits = case.plan["limits"]["pos"]
+    for kind, observations in sets.items():
+        reference = references[kind]
+        record: dict[str, Any] = {"count": len(observations), "origin": observations.origin}
+        for leg, shown in (("graph", "graph"), ("served", "served engine")):
+            action = found.legs[f"{kind} {leg}"].action
+            compared: Comparison = compare(reference, action, case.budget, case.names)
+            found.comparisons[f"{kind}: source against {shown}"] = compared
+            record[leg] = compared.as_json()
+            if kind == "rollout":
+                record[leg]["drift by quarter"] = drift(reference, action)
+            if limits and reference.shape == action.shape:
+                boundaries = [(each["lo"], each["hi"]) for each in limits]
+                record[leg]["decisions"] = flips(reference, action, case.budget, boundaries, case.names)
+        results[kind] = record
+    return results
+
+
+def _legs(case: _Case, observations: Observations, runs: Sequence[Run], kind: str, **extra: Any) -> dict[str, Leg]:
+    return run_legs(
+        observations,
+        runs,
+        graphs={"graph": case.graph, **extra.get("graphs", {})},
+        plans={RIGHT: case.plan, **extra.get("plans", {})},
+        library=case.library,
+        tokenizer=case.tokenizer,
+        template=case.template,
+        from_reset_each=kind == "samples",
+        progress=case.progress,
+        what=f"verify {kind}",
+    )
+
+
+_BOTH = (Run(name="graph", graph="graph", runner="plain"), Run(name="served", graph="graph", runner="served"))
+
+
+def _child_legs(case: _Case, found: Findings, samples: Observations, walk: Observations) -> dict[str, F64]:
+    """References by the framework that trained the policy, with its own preprocessing."""
+    references: dict[str, F64] = {}
+    for kind, observations in (("samples", samples), ("rollout", walk)):
+        made = child_references(
+            case.framework,
+            case.source(),
+            case.binding.contract,
+            observations,
+            mistakes=kind == "samples",
+            python=case.python,
+            progress=case.progress,
+            what=f"reference {kind}",
+        )
+        references[kind] = case.in_robot_order(made.joints, made.action)
+        if kind == "samples":
+            found.mistakes = {name: case.in_robot_order(made.joints, each) for name, each in made.mistakes.items()}
+            found.jitter = None if made.jitter is None else case.in_robot_order(made.joints, made.jitter)
+        for name, leg in _legs(case, observations, _BOTH, kind).items():
+            found.legs[f"{kind} {name}"] = leg
+        if kind == "samples":
+            found.inputs = input_differences(made.inputs, found.legs["samples graph"].inputs)
+    return references
+
+
+def _graph_legs(case: _Case, found: Findings, samples: Observations, walk: Observations) -> dict[str, F64]:
+    """The given graph is the source: run by an independent implementation, fed by the same preprocessing."""
+    name = f"source/{case.folder.lock.framework.graph}"
+    graphs = {"source": case.folder.graph(name)}
+    runner = source_runner()
+    wrong = wrong_plans(case.plan)
+    references: dict[str, F64] = {}
+    for kind, observations in (("samples", samples), ("rollout", walk)):
+        runs = [Run(name="source", graph="source", runner=runner), *_BOTH]
+        if kind == "samples":
+            runs += [Run(name=f"mistake.{each}", graph="source", runner="plain", plan=each) for each in wrong]
+            runs.append(Run(name="jitter", graph="source", runner="plain", jitter=True))
+        legs = _legs(case, observations, runs, kind, graphs=graphs, plans=wrong if kind == "samples" else {})
+        references[kind] = legs["source"].action
+        if kind == "samples":
+            found.jitter = effect(references[kind], legs.pop("jitter").action)
+            found.mistakes = {each: effect(references[kind], legs.pop(f"mistake.{each}").action) for each in wrong}
+        found.legs |= {f"{kind} {each}": leg for each, leg in legs.items()}
+    return references
+
+
+def input_differences(reference: Arrays, ours: Arrays) -> dict[str, float]:
+    """Largest difference of each input tensor: where it is large, the difference stands before the graph."""
+    differences = {}
+    for name, each in reference.items():
+        mine = ours.get(name)
+        same = mine is not None and mine.shape == each.shape
+        differences[name] = (
+            float(np.abs(each.astype(np.float64) - mine.astype(np.float64)).max())
+            if same and mine is not None
+            else float("inf")
+        )
+    return differences
+
+
+def golden_samples(folder: PolicyFolder) -> tuple[Observations, Arrays]:
+    """Observations and reference actions that `verify` left, for a check before an engine is put in charge.
+
+    Raises:
+        InterlockError: `file-missing` before `verify` ran.
+    """
+    observations = read_observations(folder.read(OBSERVATIONS), where=OBSERVATIONS)
+    return observations, read_arrays(folder.read(REFERENCE), where=REFERENCE)
+
+
+def require_verified(folder: PolicyFolder, binding: Binding) -> Evidence:
+    """The evidence that lets a policy run: a PASS for exactly this graph, engine, contract and robot.
+
+    Raises:
+        InterlockError: `not-verified`.
+    """
+    evidence = folder.evidence(GATE)
+    record = engine_record(folder)
+    got = "never verified" if evidence is None else evidence.verdict.value
+    if evidence is not None and evidence.verdict is Verdict.PASS:
+        expected = {
+            "graph": sha256(folder.graph()),
+            "engine": digest(record),
+            "contract": identity(binding.contract),
+            "binding": binding.identity,
+        }
+        known = {**evidence.subject, **evidence.inputs}
+        changed = [key for key, value in expected.items() if known.get(key) != value]
+        if not changed:
+            return evidence
+        got = f"{', '.join(changed)} changed since"
+    raise InterlockError(
+        code="not-verified",
+        where=folder.path.name,
+        expected="a PASS of verify for exactly these bytes and this robot",
+        got=got,
+        hint="only the engine that was compared with its source may move a robot",
+        next=f"interlock verify {folder.path.name}",
+    )
+
+
+def summary(evidence: Evidence) -> str:
+    """One line for a person."""
+    results = evidence.results
+    if "samples" not in results:
+        return f"{evidence.verdict.value}  {'; '.join(results.get('failures', []))}"
+    served = results["samples"]["served"]
+    rollout = results["rollout"]
+    return (
+        f"{evidence.verdict.value}  {results['samples']['count']} samples ({results['samples']['origin']}), "
+        f"rollout of {rollout['count']} inferences ({rollout['origin']}): worst joint {served['worst']} "
+        f"{json.dumps(served['worst_error'])} (budget {evidence.budget['atol']})"
+    )
