@@ -70,7 +70,7 @@ pub struct Safe {
 
 /// Approved behaviours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "do", rename_all = "snake_case", from = "BehaviourText")]
 pub enum Behaviour {
     /// Brake inside the limits, then hold the position reached.
     StopAndHold,
@@ -90,6 +90,27 @@ pub enum Behaviour {
     },
     /// The same policy with a zero velocity goal (only as `goal_lost` or `on_exit`).
     PolicyZeroGoal,
+}
+
+/// [`Behaviour`] as it is read: serde lets unknown keys pass beside a variant without a body, but not beside an empty one.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum BehaviourText {
+    StopAndHold {},
+    Damp { kd: Vec<f64> },
+    GoTo { pose: Vec<f64>, duration_ns: i64, then: AfterMove },
+    PolicyZeroGoal {},
+}
+
+impl From<BehaviourText> for Behaviour {
+    fn from(text: BehaviourText) -> Self {
+        match text {
+            BehaviourText::StopAndHold {} => Behaviour::StopAndHold,
+            BehaviourText::Damp { kd } => Behaviour::Damp { kd },
+            BehaviourText::GoTo { pose, duration_ns, then } => Behaviour::GoTo { pose, duration_ns, then },
+            BehaviourText::PolicyZeroGoal {} => Behaviour::PolicyZeroGoal,
+        }
+    }
 }
 
 /// What follows a `go_to`.

@@ -208,3 +208,30 @@ fn behaviours_that_cannot_act_are_refused() {
     arm.safe.policy_lost = Behaviour::Damp { kd: vec![1.0; 2] };
     assert_eq!(arm.check().unwrap_err().at, "safe.policy_lost");
 }
+
+#[test]
+fn a_key_that_nobody_knows_is_refused_everywhere() {
+    let mut plan = walker(2);
+    with_camera(&mut plan, [4, 4], [4, 4], Resize::None);
+    with_text(&mut plan, 4);
+    let mut value = serde_json::to_value(&plan).unwrap();
+    let mut places = Vec::new();
+    objects(&value, String::new(), &mut places);
+    assert!(places.len() > 20, "{places:?}");
+    for place in places {
+        let object = value.pointer_mut(&place).unwrap().as_object_mut().unwrap();
+        object.insert("typo".into(), 1.into());
+        assert!(Plan::from_json(&value.to_string()).is_err(), "{place} takes any key");
+        value.pointer_mut(&place).unwrap().as_object_mut().unwrap().remove("typo");
+    }
+    assert!(Plan::from_json(&value.to_string()).is_ok());
+}
+
+fn objects(value: &serde_json::Value, place: String, places: &mut Vec<String>) {
+    if let Some(object) = value.as_object() {
+        object.iter().for_each(|(key, inner)| objects(inner, format!("{place}/{key}"), places));
+        places.push(place);
+    } else if let Some(list) = value.as_array() {
+        list.iter().enumerate().for_each(|(index, inner)| objects(inner, format!("{place}/{index}"), places));
+    }
+}
