@@ -97,6 +97,7 @@ HINTS: dict[str, str] = {
     # Import of vendor files.
     "xml-syntax": "this is not XML; it may have been cut off",
     "xml-unsafe": "remove the DOCTYPE; entities are never expanded",
+    "xml-too-large": "no robot model is this large; check that it is the right file",
     "mjcf-empty": "no hinge or slide joint was found; check that it is a robot model",
     "mjcf-unsupported": "write the model out flat, for example with `mj_saveLastXML`, and import that",
     "mjcf-disagree": "import files of one machine type; put the base file first",

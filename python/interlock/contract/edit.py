@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.contract.codes import problem
-from interlock.contract.text import ASK
+from interlock.contract.text import ASK, ask_group
 from interlock.contract.yaml_text import Path, Tree, dotted, parse
 from interlock.errors import InterlockError, Problem
 
@@ -21,7 +21,8 @@ def answer(text: str, answers: Mapping[str, Any], name: str = "contract.yaml", b
 
     Args:
         text: A contract or robot.
-        answers: Path, such as `driver.network`, to value. `"none"` is a known absence.
+        answers: Path, such as `driver.network`, to value; `joints.each.*.vel` answers every row that asks.
+            `"none"` is a known absence.
         name: What refusals call the text.
         by: Who answered and when; written behind the value as a comment.
 
@@ -29,7 +30,11 @@ def answer(text: str, answers: Mapping[str, Any], name: str = "contract.yaml", b
         InterlockError: `answer-unknown`, a path whose value is not `ask`; all of them.
     """
     tree = parse(text, name)
-    places = {dotted(path): path for path in tree.marks if _value_at(tree, path) == ASK}
+    places: dict[str, set[Path]] = {}
+    for path in tree.marks:
+        if _value_at(tree, path) == ASK:
+            for key in (dotted(path), dotted(ask_group(path))):
+                places.setdefault(key, set()).add(path)
     problems: list[Problem] = [
         problem("answer-unknown", f"{name} {path}", expected=", ".join(places) or "no `ask` in the file", got=path)
         for path in answers
@@ -37,7 +42,15 @@ def answer(text: str, answers: Mapping[str, Any], name: str = "contract.yaml", b
     ]
     if problems:
         raise InterlockError(problems=problems)
-    changes = sorted(((tree.marks[places[path]], value) for path, value in answers.items()), key=lambda c: -c[0].start)
+    # A path of its own counts more than the `*` of its group.
+    values = {
+        path: value
+        for by_group in (True, False)
+        for key, value in answers.items()
+        for path in places[key]
+        if (key != dotted(path)) is by_group
+    }
+    changes = sorted(((tree.marks[path], value) for path, value in values.items()), key=lambda change: -change[0].start)
     for mark, value in changes:
         text = f"{text[: mark.start]}{flow(value)}{text[mark.end :]}"
         if by:

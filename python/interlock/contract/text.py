@@ -26,10 +26,12 @@ class Ask:
 
     Attributes:
         path: Where it stands, such as `driver.network`; the key of its answer.
-        where: The same with file and line.
+        group: The same with `*` for a joint row, such as `joints.each.*.vel`; answers every row at once.
+        where: The path with file and line.
     """
 
     path: str
+    group: str
     where: str
 
 
@@ -50,8 +52,14 @@ class Draft(Generic[M]):
     model: M | None
 
     def unanswered(self) -> list[Problem]:
-        """The asks as problems."""
-        return [problem("unanswered", ask.where, got="ask") for ask in self.asks]
+        """The asks as problems; the same field of several joint rows as one."""
+        groups: dict[str, list[Ask]] = {}
+        for ask in self.asks:
+            groups.setdefault(ask.group, []).append(ask)
+        return [
+            problem("unanswered", asks[0].where if len(asks) == 1 else f"{_line(asks[0])} {group}", got=_count(asks))
+            for group, asks in groups.items()
+        ]
 
     def known(self) -> M:
         """The model.
@@ -106,7 +114,7 @@ def _draft(tree: Tree, model: type[M], schema: str) -> Draft[M]:
         wrong = problem(code, tree.where(("schema",)), expected=f"schema: {schema}", got=got)
         return Draft(tree=tree, asks=(), problems=(wrong,), model=None)
     paths = list(_paths_of(ASK, data, ()))
-    asks = tuple(Ask(dotted(path), tree.where(path)) for path in paths)
+    asks = tuple(Ask(dotted(path), dotted(ask_group(path)), tree.where(path)) for path in paths)
     expected = "a value, `none` for a known absence or `ask` for an unknown fact"
     problems = [
         problem("missing-key", tree.where(path), expected=expected, got="nothing") for path in _paths_of(None, data, ())
@@ -120,6 +128,19 @@ def _draft(tree: Tree, model: type[M], schema: str) -> Draft[M]:
         problems += explain(error, tree, set(paths))
     is_whole = not asks and not problems
     return Draft(tree=tree, asks=asks, problems=tuple(problems), model=made if is_whole else None)
+
+
+def ask_group(path: Path) -> Path:
+    """The path with `*` in place of a joint row."""
+    return (*path[:2], "*", *path[3:]) if path[:2] == ("joints", "each") and len(path) > 3 else path
+
+
+def _line(ask: Ask) -> str:
+    return ask.where.split(" ", 1)[0]
+
+
+def _count(asks: list[Ask]) -> str:
+    return "ask" if len(asks) == 1 else f"ask ({len(asks)} rows)"
 
 
 def _paths_of(wanted: str | None, value: Any, path: Path) -> Iterator[Path]:
