@@ -57,7 +57,7 @@ def bound_from(folder: PolicyFolder, binding: Binding, robot: Path, *, graph: by
         plan=plan,
         graph=folder.graph() if graph is None else graph,
         library=onnxruntime_library(),
-        tokenizer=_tokenizer(folder, binding),
+        tokenizer=tokenizer_of(folder, binding),
         robot=binding.robot.as_json(),
         robot_folder=robot.resolve().parent,
     )
@@ -68,7 +68,8 @@ def next_command(command: str) -> str:
     return f"next: {command}"
 
 
-def _tokenizer(folder: PolicyFolder, binding: Binding) -> Tokenizer | None:
+def tokenizer_of(folder: PolicyFolder, binding: Binding) -> Tokenizer | None:
+    """The tokenizer that the contract names; None for a policy without language."""
     language = binding.contract.language
     if language is None:
         return None

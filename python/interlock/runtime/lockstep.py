@@ -47,6 +47,34 @@ class LockstepResult:
     status: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One tick as it happened, before the plant moves on.
+
+    Attributes:
+        number: Of the tick, from 0.
+        done: What the core did.
+        flat: The state it saw, SI. Shape (3n + 10,).
+        images: Newest image of each camera.
+        names: Mode names by number.
+    """
+
+    number: int
+    done: _core.Tick
+    flat: NDArray[np.float64]
+    images: list[NDArray[np.uint8]]
+    names: dict[int, str]
+
+    @property
+    def mode(self) -> str:
+        """Name of the mode."""
+        return self.names[self.done.mode]
+
+
+Watcher = Callable[[Moment], str | None]
+"""Sees every tick; may return a request (`stop`, `quit` ends the episode)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
     """What to run.
@@ -81,7 +109,7 @@ def run_lockstep(
     plant: Plant,
     episode: Episode,
     *,
-    on_tick: Callable[[int, _core.Tick], str | None] | None = None,
+    watch: Watcher | None = None,
 ) -> LockstepResult:
     """Runs one episode from reset.
 
@@ -89,7 +117,7 @@ def run_lockstep(
         bound: Policy and robot.
         plant: The simulated robot.
         episode: What to run.
-        on_tick: Called with (tick, what it did); may return a request for the next tick.
+        watch: Sees every tick.
 
     Raises:
         InterlockError: Task or goal that the policy does not take.
@@ -106,7 +134,7 @@ def run_lockstep(
     )
     try:
         core.set_goal(bound.velocity(episode.goal), bound.tokens(task if bound.tokenizer else None), task)
-        return _loop(bound, plant, episode, core, on_tick)
+        return _loop(bound, plant, episode, core, watch)
     finally:
         core.close()
 
@@ -116,7 +144,7 @@ def _loop(
     plant: Plant,
     episode: Episode,
     core: _core.Lockstep,
-    on_tick: Callable[[int, _core.Tick], str | None] | None,
+    watch: Watcher | None,
 ) -> LockstepResult:
     names = _core.mode_names()
     state = State(bound.joints)
@@ -125,6 +153,7 @@ def _loop(
     kept: list[NDArray[np.float64]] = []
     speeds: list[float] = []
     last_mode = ""
+    pictures: list[NDArray[np.uint8]] = []
     core.request("arm")
     for tick in range(int(episode.seconds * NS_PER_S) // bound.tick_ns):
         now = START_NS + tick * bound.tick_ns
@@ -135,7 +164,8 @@ def _loop(
             pictures = plant.images()
             for camera in due:
                 core.image(camera, pictures[camera], now)
-        done = core.step(now, bound.to_si(state.flat), now)
+        flat = bound.to_si(state.flat)
+        done = core.step(now, flat, now)
         mode = names[done.mode]
         if mode != last_mode:
             result.modes.append(mode)
@@ -147,6 +177,10 @@ def _loop(
         for code in done.codes:
             word = _core.code_word(code)
             result.codes[word] = result.codes.get(word, 0) + 1
+        if watch is not None and (request := watch(Moment(tick, done, flat, pictures, names))) is not None:
+            if request == "quit":
+                break
+            core.request(request)
         plant.step(bound.to_robot(done.kind, done.command, running=True) if done.sent else None)
         if episode.keep_commands:
             kept.append(done.command[0].copy())
@@ -154,8 +188,6 @@ def _loop(
         result.outcome = plant.outcome()
         if elapsed >= GAIT_ONSET_NS:
             speeds.append(result.outcome.forward_mps)
-        if on_tick is not None and (request := on_tick(tick, done)) is not None:
-            core.request(request)
         if result.outcome.fallen or result.outcome.diverged:
             break
         if episode.stop_on_success and result.outcome.success:
