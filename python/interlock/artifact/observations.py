@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -112,18 +112,32 @@ class Observations:
         return found | {f"{_IMAGE}{name}": each for name, each in self.images.items()}
 
 
-def read_observations(content: bytes, *, where: str) -> Observations:
+def read_observations(
+    content: bytes, *, where: str, names: Mapping[str, str] | None = None, joints: Sequence[str] = ()
+) -> Observations:
     """Reads a file of observations.
 
     A file of a person needs `joints`, and `state` or `joint_pos` (rad; m; 0..1) with, where the policy reads them,
-    `joint_vel`, `quat_wxyz`, `ang_vel`, `lin_vel`, `goal`, `image.CAMERA`, and `tasks` with `task`.
+    `joint_vel`, `quat_wxyz`, `ang_vel`, `lin_vel`, `goal`, `image.CAMERA`, and `text`, the task of each.
+
+    Args:
+        content: The file.
+        where: Its name, for messages.
+        names: Our name of an array -> its name in this file.
+        joints: Names of the columns, where the file does not say.
 
     Raises:
         InterlockError: `npz-…`, `pickle-refused`, `samples-malformed`.
     """
     arrays = read_arrays(content, where=where)
-    joints = tuple(str(name) for name in _named(arrays, "joints", "U", 1, where))
-    n = len(joints)
+    for ours, theirs in (names or {}).items():
+        if theirs not in arrays:
+            raise _malformed(where, f"an array {theirs}", ", ".join(arrays))
+        arrays[ours] = arrays[theirs]
+    if joints:
+        arrays["joints"] = np.array(joints, dtype=np.str_)
+    named_joints = tuple(str(name) for name in _named(arrays, "joints", "U", 1, where))
+    n = len(named_joints)
     state = _state(arrays, n, where)
     count = len(state)
     images = {}
@@ -135,15 +149,29 @@ def read_observations(content: bytes, *, where: str) -> Observations:
     goal = np.asarray(arrays["goal"], dtype=np.float64) if "goal" in arrays else None
     if goal is not None and (goal.shape != (count, 3) or not np.isfinite(goal).all()):
         raise _malformed(where, f"goal: finite ({count}, 3)", str(goal.shape))
-    tasks = tuple(str(text) for text in arrays.get("tasks", np.array([], dtype="<U1")))
-    task = np.asarray(arrays.get("task", np.full(count, 0 if tasks else _NO_TASK)), dtype=np.int64)
+    tasks, task = _tasks(arrays, count, where)
     if task.shape != (count,) or (count and (task.min() < _NO_TASK or task.max() >= len(tasks))):
         raise _malformed(where, f"task: ({count},), each an index into tasks", str(task.shape))
     named = str(arrays["origin"].reshape(-1)[0]) if "origin" in arrays and arrays["origin"].size else "dataset"
     origin: Origin = next((each for each in ORIGINS if each == named), "dataset")
-    if len(set(joints)) != n or not count:
+    if len(set(named_joints)) != n or not count:
         raise _malformed(where, "different joint names and at least one observation", f"{n} names, {count}")
-    return Observations(joints=joints, state=state, images=images, goal=goal, tasks=tasks, task=task, origin=origin)
+    return Observations(
+        joints=named_joints, state=state, images=images, goal=goal, tasks=tasks, task=task, origin=origin
+    )
+
+
+def _tasks(arrays: Arrays, count: int, where: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The texts that occur, and which of them each observation has."""
+    if "text" in arrays:
+        texts = [str(text) for text in _named(arrays, "text", "U", 1, where)]
+        tasks = tuple(sorted(set(texts)))
+        return tasks, np.array([tasks.index(text) for text in texts], dtype=np.int64)
+    tasks = tuple(str(text) for text in arrays.get("tasks", np.array([], dtype="<U1")))
+    task = arrays.get("task", np.full(count, 0 if tasks else _NO_TASK))
+    if task.dtype.kind not in "iu":
+        raise _malformed(where, "task: whole numbers", str(task.dtype))
+    return tasks, task.astype(np.int64)
 
 
 def flat_states(count: int, joints: int) -> NDArray[np.float64]:

@@ -175,6 +175,8 @@ class Reading:
         notes: Traps that were seen and how they were read.
         framework: How reference actions are made.
         samples: Name of a source file with raw observations, empty for none.
+        sample_arrays: Our name of an array in that file -> its name there.
+        sample_joints: Joint names of its columns, where the file does not say.
     """
 
     files: tuple[str, ...]
@@ -185,6 +187,8 @@ class Reading:
     answered: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     samples: str = ""
+    sample_arrays: Mapping[str, str] = field(default_factory=dict)
+    sample_joints: tuple[str, ...] = ()
 
 
 class Reader(Protocol):

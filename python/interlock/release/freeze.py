@@ -236,7 +236,12 @@ def _observations(opened: Source, reading: Reading, samples: Path | None) -> Obs
         content = read_file(samples.resolve().parent, samples.name)
         return read_observations(content, where=samples.name).spread(SAMPLES)
     if reading.samples:
-        return read_observations(opened.read(reading.samples), where=reading.samples).spread(SAMPLES)
+        return read_observations(
+            opened.read(reading.samples),
+            where=reading.samples,
+            names=reading.sample_arrays,
+            joints=reading.sample_joints,
+        ).spread(SAMPLES)
     return None
 
 

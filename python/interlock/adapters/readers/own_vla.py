@@ -61,6 +61,8 @@ class OwnVlaReader:
             framework=self.framework,
             tree=_Config(config).tree(),
             samples=samples if samples in source.names else "",
+            sample_arrays={"joint_pos": "joint_pos_rad", "text": "task", f"image.{_camera(config)}": "image"},
+            sample_joints=tuple(str(name) for name in config["joints"]["order"]),
         )
 
     def _same_training(self, config: Mapping[str, Any], source: SourceView) -> None:
@@ -101,6 +103,14 @@ def _parse(content: bytes, *, strict: bool) -> Mapping[str, Any]:
     if strict:
         raise contradiction(CONFIG, "a JSON object", type(config).__name__)
     return {}
+
+
+def _camera(config: Mapping[str, Any]) -> str:
+    """Name of the only camera."""
+    cameras = [each.get("camera") for each in config["inputs"].values() if each.get("of") == "image"]
+    if len(cameras) != 1:
+        raise contradiction(f"{CONFIG}:inputs", "one picture", f"{len(cameras)}")
+    return str(cameras[0])
 
 
 class _Config:
