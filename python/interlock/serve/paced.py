@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import numpy as np
+
 from interlock import _core
 from interlock.errors import InterlockError
 from interlock.runtime.bound import Bound
@@ -123,6 +125,15 @@ class PacedRun:
     def wait(self, seconds: float) -> bool:
         """Lets time pass; True when the control loop has ended."""
         return self.supervisor.wait(int(seconds * 1e9))
+
+    def speed_si(self) -> float:
+        """Largest measured joint speed now, rad/s; NaN where the robot gives none."""
+        assert self._driver_links is not None
+        flat = np.empty(3 * self.bound.joints + 10)
+        if self._driver_links.state.latest(flat) is None:
+            return float("nan")
+        speeds = self.bound.to_si(flat)[self.bound.joints : 2 * self.bound.joints]
+        return float(np.max(np.abs(speeds)))
 
     def ask_simulation(self, request: dict[str, Any]) -> dict[str, Any]:
         """Reset, outcome, frozen camera: simulations only."""

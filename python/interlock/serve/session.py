@@ -102,15 +102,19 @@ class Session:
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
         """
-        self.run.retask(task, goal)
-        self._arm()
-        self._start(seconds)
+        self.begin(task=task, goal=goal, seconds=seconds)
         began = _core.monotonic_ns()
         result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
         result.task = task or ""
         self._rest(result)
         return result
+
+    def begin(self, *, task: str | None, goal: tuple[float, float, float] | None, seconds: float) -> None:
+        """Arms and starts. Raises `InterlockError` when either is refused."""
+        self.run.retask(task, goal)
+        self._arm()
+        self._start(seconds)
 
     def _arm(self) -> None:
         self.run.request("recover" if self.run.mode() == "Holding" else "arm")
