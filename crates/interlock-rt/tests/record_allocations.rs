@@ -1,7 +1,5 @@
 //! Recording a tick and a chunk on the control thread allocates nothing.
 
-use std::collections::BTreeMap;
-
 use interlock_core::sample::{Chunk, Sample};
 use interlock_rt::counting::{allocations, Counting};
 use interlock_rt::record::{ImageMode, Quota, RecordOptions, Recorder};
@@ -19,7 +17,6 @@ fn recording_a_tick_allocates_nothing_on_the_control_thread() {
         plan: &plan,
         plan_json: PLAN,
         header_json: "{}",
-        modes: BTreeMap::new(),
         images: ImageMode::None,
         image_rings: vec![],
         quota: Quota { reserve_bytes: 0, file_bytes: u64::MAX },

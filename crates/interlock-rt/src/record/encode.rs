@@ -1,5 +1,6 @@
 //! From the control thread's slots to messages. Keeps what it needs of the tick before.
 
+use interlock_core::code::Code;
 use interlock_core::guard::RulingKind;
 
 use super::schema::v1;
@@ -13,7 +14,6 @@ const VIOLATION: f64 = -10.0;
 pub(super) struct Encoder {
     tick: v1::Tick,
     mode: Option<u8>,
-    acting: u64,
     kp: Vec<f64>,
     kd: Vec<f64>,
     pub(super) ticks: u64,
@@ -26,7 +26,7 @@ pub(super) struct Encoder {
 pub(super) struct Messages<'a> {
     pub(super) tick: &'a v1::Tick,
     pub(super) mode: Option<v1::ModeChange>,
-    pub(super) rewards: Vec<v1::Reward>,
+    pub(super) reward: Option<v1::Reward>,
 }
 
 impl Encoder {
@@ -40,9 +40,9 @@ impl Encoder {
     pub(super) fn tick(&mut self, slot: &TickSlot) -> Messages<'_> {
         self.count(slot);
         let mode = self.mode_change(slot);
-        let rewards = self.rewards(slot);
+        let reward = Self::reward(slot);
         self.fill(slot);
-        Messages { tick: &self.tick, mode, rewards }
+        Messages { tick: &self.tick, mode, reward }
     }
 
     fn count(&mut self, slot: &TickSlot) {
@@ -65,23 +65,18 @@ impl Encoder {
         })
     }
 
-    fn rewards(&mut self, slot: &TickSlot) -> Vec<v1::Reward> {
-        let acted = slot.ruling.kind != RulingKind::Pass;
-        let acting = if acted { slot.ruling.codes.bits() } else { 0 };
-        let begun = acting & !self.acting;
-        self.acting = acting;
-        let codes = slot.ruling.codes.iter().filter(|code| begun >> (*code as u16) & 1 == 1);
-        codes
-            .map(|code| v1::Reward {
-                tick: slot.tick,
-                at_ns: slot.due_ns,
-                channel: "constraint_violation".to_owned(),
-                value: VIOLATION,
-                code: (code as u16).into(),
-                joint: joint(slot.ruling.codes.joint(code)),
-                ruling: slot.ruling.kind as u32,
-            })
-            .collect()
+    fn reward(slot: &TickSlot) -> Option<v1::Reward> {
+        let ruling = &slot.ruling;
+        let code = ruling.refusal.or_else(|| ruling.codes.iter().next()).unwrap_or(Code::None);
+        slot.is_violation.then(|| v1::Reward {
+            tick: slot.tick,
+            at_ns: slot.due_ns,
+            channel: "constraint_violation".to_owned(),
+            value: VIOLATION,
+            code: (code as u16).into(),
+            joint: joint(ruling.codes.joint(code)),
+            ruling: ruling.kind as u32,
+        })
     }
 
     fn fill(&mut self, slot: &TickSlot) {
@@ -176,7 +171,6 @@ fn changed<'a>(before: &mut Vec<f64>, now: &'a [f64]) -> &'a [f64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use interlock_core::code::Code;
 
     fn slot() -> TickSlot {
         let mut slot = TickSlot::new(2);
@@ -204,20 +198,20 @@ mod tests {
     }
 
     #[test]
-    fn a_reward_is_due_when_a_code_begins_to_act_and_not_while_it_goes_on() {
-        let mut encoder = Encoder::default();
+    fn a_violation_is_rewarded_once_and_named_after_what_refused_it() {
         let mut slot = slot();
-        let mut total = vec![];
-        for acts in [false, true, true, false, true] {
-            slot.ruling = interlock_core::guard::Ruling::default();
-            slot.ruling.codes.add(Code::Velocity, Some(1));
-            slot.ruling.kind = if acts { RulingKind::Limited } else { RulingKind::Pass };
-            let rewards = encoder.tick(&slot).rewards;
-            assert!(rewards.iter().all(|reward| reward.code == 21 && reward.joint == 1 && reward.value < -9.0));
-            total.push(rewards.len());
+        slot.ruling.codes.add(Code::Position, Some(0));
+        slot.ruling.codes.add(Code::Velocity, Some(1));
+        slot.ruling.kind = RulingKind::Refused;
+        slot.ruling.refusal = Some(Code::Velocity);
+        let mut encoder = Encoder::default();
+        let mut found = vec![];
+        for is_violation in [true, false, false] {
+            slot.is_violation = is_violation;
+            found.extend(encoder.tick(&slot).reward);
         }
-        assert_eq!(total, [0, 1, 0, 0, 1]);
-        assert_eq!((encoder.ticks, encoder.limited), (5, 3));
+        assert_eq!((found.len(), found[0].code, found[0].joint), (1, 21, 1));
+        assert_eq!((encoder.ticks, encoder.refused), (3, 3));
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod slot;
 mod tests;
 mod writer;
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -27,6 +26,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use interlock_core::code::Code;
+use interlock_core::mode::Mode;
 use interlock_core::plan::Plan;
 
 use crate::clock::{self, Triple};
@@ -64,8 +64,6 @@ pub struct RecordOptions<'a> {
     pub plan_json: &'a str,
     /// Identities, versions, host and what the kernel granted, written by the caller.
     pub header_json: &'a str,
-    /// Name of every mode number.
-    pub modes: BTreeMap<u32, String>,
     /// What is kept of images.
     pub images: ImageMode,
     /// The cameras' rings, in the plan's order; empty where images are handed over one by one.
@@ -222,7 +220,8 @@ fn header(options: &RecordOptions<'_>, start: Triple) -> v1::Header {
         joints: options.plan.joints.names.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         codes: Code::ALL.iter().map(|code| (u32::from(*code as u16), code.word().to_owned())).collect(),
-        modes: options.modes.clone(),
+        // The names of the design, capitalised.
+        modes: Mode::ALL.iter().map(|mode| (u32::from(*mode as u8), format!("{mode:?}"))).collect(),
     }
 }
 

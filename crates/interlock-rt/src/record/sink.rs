@@ -43,6 +43,11 @@ impl RecordSink {
         self.chunks.push(fill)
     }
 
+    /// Whether what is pushed still reaches the file.
+    pub fn is_writing(&self) -> bool {
+        !self.shared.ended.load(Relaxed)
+    }
+
     /// How long the last call of [`RecordSink::tick`] took.
     pub fn last_ns(&self) -> i64 {
         self.record_ns

@@ -2,6 +2,7 @@
 
 use interlock_core::guard::{Ruling, SafeCommand};
 use interlock_core::sample::{Chunk, Sample};
+use interlock_core::supervisor::Outcome;
 
 /// Most requests that one tick keeps.
 pub const MAX_EVENTS: usize = 8;
@@ -58,6 +59,8 @@ pub struct TickSlot {
     pub cause: u16,
     /// The guard's answer.
     pub ruling: Ruling,
+    /// First tick of a limited or refused stretch.
+    pub is_violation: bool,
     /// The sample in use; its capture time is the tick's.
     pub sample: Sample,
     /// `wanted` holds a value.
@@ -115,6 +118,7 @@ impl TickSlot {
             level: 0,
             cause: 0,
             ruling: Ruling::default(),
+            is_violation: false,
             sample: Sample::new(n),
             wanted_valid: false,
             wanted: vec![0.0; n],
@@ -136,6 +140,17 @@ impl TickSlot {
             events: Events::default(),
             record_ns: 0,
         }
+    }
+
+    /// Copies what the supervisor decided: everything but times, sample, goal, events and counts.
+    pub fn set_outcome(&mut self, from: &Outcome<'_>) {
+        (self.tick, self.due_ns) = (from.tick, from.due_ns);
+        (self.mode, self.level, self.cause) = (from.mode as u8, from.level, from.cause as u16);
+        (self.ruling, self.is_violation) = (from.ruling, from.is_violation);
+        (self.generation, self.chunk_seq, self.row) = (from.wanted.generation, from.wanted.seq, from.wanted.row);
+        (self.offered, self.observation_seq) = (from.offered_seq != 0, from.offered_seq);
+        self.set_wanted(from.wanted.valid.then_some(from.target));
+        self.set_command(from.command);
     }
 
     /// Copies a command without allocating; None: nothing was sent.

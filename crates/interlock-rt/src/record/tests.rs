@@ -39,7 +39,6 @@ fn options(plan: &Plan) -> RecordOptions<'_> {
         plan,
         plan_json: PLAN,
         header_json: "{\"run\": 1}",
-        modes: BTreeMap::from([(0, "idle".to_owned())]),
         images: ImageMode::Png,
         image_rings: vec![],
         quota: OPEN,
@@ -318,6 +317,7 @@ fn a_violation_leaves_a_reward_beside_its_tick() {
         sink.tick(|slot| {
             fill(slot, tick);
             slot.ruling = interlock_core::guard::Ruling::default();
+            slot.is_violation = tick == 1;
             if tick > 0 {
                 slot.ruling.codes.add(Code::Position, Some(1));
                 slot.ruling.kind = RulingKind::Refused;

@@ -228,7 +228,7 @@ fn write_tick(file: &mut File, at_ns: i64, messages: &encode::Messages<'_>) -> R
     if let Some(mode) = &messages.mode {
         file.write(Topic::Mode, at_ns, mode)?;
     }
-    messages.rewards.iter().try_for_each(|reward| file.write(Topic::Reward, at_ns, reward))
+    messages.reward.iter().try_for_each(|reward| file.write(Topic::Reward, at_ns, reward))
 }
 
 fn write_image(
