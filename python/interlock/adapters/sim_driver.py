@@ -13,6 +13,7 @@ from interlock.ports.driver import Command, Image, State
 from interlock.ports.plant import Plant
 
 MOST_CATCH_UP_PERIODS = 50  # further behind than this, simulated time slips instead of the host stalling
+GAIT_ONSET_NS = 2_000_000_000  # speed is averaged after the start from standstill
 LOGGED_PERIODS = 400_000  # 33 minutes at 200 Hz
 
 
@@ -60,6 +61,8 @@ class SimDriver:
         self._periods = 0
         self._frozen: set[int] = set()
         self._last_pixels: dict[int, NDArray[np.uint8]] = {}
+        self._moved_periods = 0
+        self._speeds_mps: list[float] = []
 
     @property
     def period_ns(self) -> int:
@@ -115,6 +118,7 @@ class SimDriver:
             self._hoisted, self._command, self._by_themselves = True, None, False
             self._zero_ns, self._periods, self._pending = now_ns, 0, []
             self._last_pixels.clear()
+            self._moved_periods, self._speeds_mps = 0, []
             return {"task": task}
         if what == "task":
             self._plant.set_task(str(request["task"]))
@@ -126,7 +130,10 @@ class SimDriver:
             self._frozen.discard(int(request["camera"]))
             return {}
         outcome = self._plant.outcome()
-        return {name: getattr(outcome, name) for name in outcome.__slots__}
+        facts = {name: getattr(outcome, name) for name in outcome.__slots__}
+        if self._speeds_mps:
+            facts["forward_mps"] = float(np.mean(self._speeds_mps))
+        return facts
 
     def _time_ns(self) -> int:
         return self._zero_ns + self._periods * self.period_ns
@@ -137,6 +144,9 @@ class SimDriver:
             self._act_alone()
         if not self._hoisted:
             self._plant.step(None if self._by_themselves else self._command)
+            self._moved_periods += 1
+            if self._moved_periods * self.period_ns >= GAIT_ONSET_NS:
+                self._speeds_mps.append(self._plant.outcome().forward_mps)
         self._periods += 1
         self._take_images()
         if self._log_path is not None and len(self._log) < LOGGED_PERIODS:
