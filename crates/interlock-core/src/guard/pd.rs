@@ -37,7 +37,7 @@ struct Spring {
     is_too_stiff: bool,
     /// The target sent last.
     target: f64,
-    /// The target sent at the last policy period's start: steps count from it.
+    /// The target sent at the last policy period's start, brought into the range: steps count from it.
     anchor: f64,
     /// What the policy wanted then: its own steps count from it.
     wanted: f64,
@@ -127,7 +127,7 @@ impl Springs {
     /// A policy period begins with what was just admitted.
     pub fn anchor(&mut self, wanted: &[f64]) {
         for (joint, wanted) in self.joints.iter_mut().zip(wanted) {
-            joint.anchor = joint.target;
+            joint.anchor = within(joint.target, joint.lo, joint.hi);
             joint.wanted = *wanted;
         }
     }
@@ -135,8 +135,8 @@ impl Springs {
     /// Steps are counted from what was sent last.
     pub fn anchor_here(&mut self) {
         for joint in &mut self.joints {
-            joint.anchor = joint.target;
-            joint.wanted = joint.target;
+            joint.anchor = within(joint.target, joint.lo, joint.hi);
+            joint.wanted = joint.anchor;
         }
     }
 
