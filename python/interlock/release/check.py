@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.contract.bind import NEXT, survey
+from interlock.contract.bind import survey
 from interlock.contract.binding import Binding, LimitLine
 from interlock.contract.expanded import ContractX, RobotX
 from interlock.contract.model import Contract, Robot
-from interlock.contract.text import draft_contract, draft_robot
+from interlock.contract.text import NEXT, draft_contract, draft_robot
 from interlock.errors import InterlockError, NeedsAnswer, Problem
 
 WORDS = {

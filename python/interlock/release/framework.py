@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +19,10 @@ from interlock.errors import InterlockError, NotEvaluated
 from interlock.ports.reader import Framework, Reader
 
 from .interface import declared_inputs, declared_outputs
+from .references import References
 
-F64 = NDArray[np.float64]
 OPSET = 18  # the exporter's own; anything else goes through a converter that nothing here needs
 _PACKAGE_OF_CHILD = "interlock[export]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class References:
-    """Actions of the source, in SI.
-
-    Attributes:
-        joints: Order of the last axis.
-        action: Shape (T, rows, n).
-        mistakes: How far each mistake moves the action: largest difference per dimension. Shape (n,).
-        jitter: The same for a relative change of 1e-6 of every input. Shape (n,).
-        inputs: Input tensors of the first observations, by name.
-        made_by: What ran, with versions.
-    """
-
-    joints: tuple[str, ...]
-    action: F64
-    mistakes: dict[str, F64] = field(default_factory=dict)
-    jitter: F64 | None = None
-    inputs: dict[str, NDArray[Any]] = field(default_factory=dict)
-    made_by: dict[str, Any] = field(default_factory=dict)
 
 
 def locked(framework: Framework) -> LockedFramework:

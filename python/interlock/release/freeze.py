@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlock.artifact.arrays import write_arrays
 from interlock.artifact.child import Progress
 from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain, version_of
 from interlock.artifact.files import read_file, sha256
@@ -32,10 +31,10 @@ from .contract_text import origins, write_contract
 from .detect import choose_reader
 from .framework import child_references, locked
 from .interface import require_same_tensors
+from .references import OBSERVATIONS, REFERENCE, made_for
 
 GATE = "freeze"
 SAMPLES = 24
-OBSERVATIONS, REFERENCE = "samples/observations.npz", "samples/reference.npz"
 _REBUILT = ("source/", "samples/", "evidence/freeze.json")
 _RESPONSE = "contract: stop the build; answer what is asked, or correct the checkpoint"
 
@@ -130,7 +129,7 @@ def freeze(
         work.files[f"source/{name}"] = opened.read(name)
     _check_language(expanded, work.files)
     work.inputs = {
-        "source": digest(opened.digests(reading.files)),
+        "source": digest({f"source/{name}": each for name, each in opened.digests(reading.files).items()}),
         "reader": f"{chosen.name}/{chosen.version}",
         "contract given": sha256(contract.encode()) if contract is not None else "none",
         "answers": digest(plain(given)),
@@ -270,13 +269,8 @@ def _make_samples(
         progress=progress,
         what="samples",
     )
-    work.files[REFERENCE] = write_arrays(
-        {
-            "action": made.action,
-            **{f"mistake.{name}": each for name, each in made.mistakes.items()},
-            **({} if made.jitter is None else {"jitter": made.jitter}),
-        }
-    )
+    key = made_for(work.inputs["source"], identity(contract), locked(reading.framework), observations)
+    work.files[REFERENCE] = made.content(key)
     work.results["made by"] = made.made_by
     work.results["observations"] = observations.origin
     return len(made.action)

@@ -13,7 +13,7 @@ from interlock.contract.identity import identity
 from interlock.errors import InterlockError
 
 from .build import engine_record
-from .freeze import OBSERVATIONS, REFERENCE
+from .references import OBSERVATIONS, REFERENCE
 from .verify import GATE
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interlock.artifact.arrays import Arrays, write_arrays
+from interlock.artifact.arrays import Arrays
 from interlock.artifact.child import ChildFailed, Progress
 from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain
 from interlock.artifact.files import sha256
@@ -28,14 +28,22 @@ from interlock.runtime.tokens import Tokenizer
 from .build import CPU, Target, engine_record
 from .compare import Budget, Comparison, compare, drift, effect, flips
 from .framework import child_references, framework_of
-from .freeze import OBSERVATIONS, REFERENCE, SAMPLES
+from .freeze import SAMPLES
 from .leg_runs import RIGHT, Leg, Run, run_legs, source_runner
 from .mistakes import wrong_plans
 from .observe import Rollout, made_up_rollout, made_up_samples, periods_per_inference
+from .references import (
+    OBSERVATIONS,
+    REFERENCE,
+    ROLLOUT,
+    ROLLOUT_REFERENCE,
+    References,
+    kept_references,
+    made_for,
+)
 from .verdict import RESPONSE, Findings, judge, mistakes_as_json
 
 GATE = "verify"
-ROLLOUT = "samples/rollout.npz"
 STEPS = 200
 
 F64 = NDArray[np.float64]
@@ -103,11 +111,10 @@ class _Case:
         """The checkpoint's files, verified."""
         return {name.removeprefix("source/"): self.folder.read(name) for name in self.folder.names("source/")}
 
-    def in_robot_order(self, joints: Sequence[str], values: F64) -> F64:
-        """Values whose last axis is `joints`, in the plan's order."""
-        take = np.array([list(joints).index(name) for name in self.names])
-        taken: F64 = np.ascontiguousarray(values[..., take])
-        return taken
+    def key(self, observations: Observations) -> str:
+        """What references to these observations are made for."""
+        source = digest(self.folder.digest("source/"))
+        return made_for(source, identity(self.binding.contract), self.folder.lock.framework, observations)
 
 
 def verify(
@@ -152,12 +159,13 @@ def verify(
     if not why and evidence is not None:
         return Verified(folder=folder, evidence=evidence, is_unchanged=True, why="")
 
-    walk = _rollout(case, rollout, steps, seed)
+    walk = _kept_rollout(folder, inputs) or _rollout(case, rollout, steps, seed)
     samples = _samples(case, walk)
     files: dict[str, bytes] = {OBSERVATIONS: samples.content(), ROLLOUT: walk.content()}
     try:
-        found, results, reference = _measure(case, samples, walk, steps)
-        files[REFERENCE] = write_arrays(reference)
+        found, results, references = _measure(case, samples, walk, steps)
+        files[REFERENCE] = references["samples"].content(case.key(samples))
+        files[ROLLOUT_REFERENCE] = references["rollout"].content(case.key(walk))
         judged = judge(found, budget)
         verdict = judged.verdict
         results |= {"failures": list(judged.failures), "doubts": list(judged.doubts)}
@@ -229,6 +237,16 @@ def _due(folder: PolicyFolder, subject: Mapping[str, str], inputs: dict[str, str
     return folder.due(GATE, subject=subject, inputs={**inputs, **hashes})
 
 
+def _kept_rollout(folder: PolicyFolder, inputs: Mapping[str, str]) -> Observations | None:
+    """The rollout of the last time, where it was recorded for the same robot, extent and policy."""
+    evidence = folder.evidence(GATE)
+    if evidence is None or ROLLOUT not in folder.lock.files:
+        return None
+    if any(evidence.inputs.get(key) != inputs[key] for key in ("binding", "source", "extent", "rollout by")):
+        return None
+    return read_observations(folder.read(ROLLOUT), where=ROLLOUT)
+
+
 def _rollout(case: _Case, rollout: Rollout | None, steps: int, seed: int) -> Observations:
     """What a policy sees from reset on: recorded on the simulated robot, else made up."""
     if rollout is None:
@@ -253,8 +271,8 @@ def _samples(case: _Case, walk: Observations) -> Observations:
 
 def _measure(
     case: _Case, samples: Observations, walk: Observations, steps: int
-) -> tuple[Findings, dict[str, Any], Arrays]:
-    """Runs every leg; returns findings, their record, and the samples' reference actions."""
+) -> tuple[Findings, dict[str, Any], dict[str, References]]:
+    """Runs every leg; returns findings, their record, and the reference actions."""
     found = Findings(
         expected_outputs=[(each.name, tuple(each.shape)) for each in case.binding.contract.outputs],
         samples=len(samples),
@@ -262,11 +280,10 @@ def _measure(
         wanted_steps=steps,
         made_up_images=bool(case.plan["cameras"]) and samples.origin == "synthetic",
     )
-    if case.framework.kind == "child":
-        references = _child_legs(case, found, samples, walk)
-    else:
-        references = _graph_legs(case, found, samples, walk)
-    results = _compare(case, found, references, {"samples": samples, "rollout": walk})
+    sets = {"samples": samples, "rollout": walk}
+    references = (_child_legs if case.framework.kind == "child" else _graph_legs)(case, found, sets)
+    found.mistakes, found.jitter = references["samples"].mistakes, references["samples"].jitter
+    results = _compare(case, found, references, sets)
     results |= {
         "mistakes": mistakes_as_json(found, case.budget, case.names),
         "jitter": None if found.jitter is None else float(np.max(found.jitter)),
@@ -279,23 +296,16 @@ def _measure(
         "units": dict(zip(case.names, case.units, strict=True)),
         "graph": {"operators": dict(read_graph(case.graph).operators)},
     }
-    reference: Arrays = {
-        "joints": np.array(case.names, dtype=np.str_),
-        "action": references["samples"],
-        **{f"mistake.{name}": each for name, each in found.mistakes.items()},
-    }
-    if found.jitter is not None:
-        reference["jitter"] = found.jitter
-    return found, results, reference
+    return found, results, references
 
 
 def _compare(
-    case: _Case, found: Findings, references: Mapping[str, F64], sets: Mapping[str, Observations]
+    case: _Case, found: Findings, references: Mapping[str, References], sets: Mapping[str, Observations]
 ) -> dict[str, Any]:
     results: dict[str, Any] = {}
     limits = case.plan["limits"]["pos"]
     for kind, observations in sets.items():
-        reference = references[kind]
+        reference = references[kind].action
         record: dict[str, Any] = {"count": len(observations), "origin": observations.origin}
         for leg, shown in (("graph", "graph"), ("served", "served engine")):
             action = found.legs[f"{kind} {leg}"].action
@@ -329,11 +339,12 @@ def _legs(case: _Case, observations: Observations, runs: Sequence[Run], kind: st
 _BOTH = (Run(name="graph", graph="graph", runner="plain"), Run(name="served", graph="graph", runner="served"))
 
 
-def _child_legs(case: _Case, found: Findings, samples: Observations, walk: Observations) -> dict[str, F64]:
-    """References by the framework that trained the policy, with its own preprocessing."""
-    references: dict[str, F64] = {}
-    for kind, observations in (("samples", samples), ("rollout", walk)):
-        made = child_references(
+def _child_legs(case: _Case, found: Findings, sets: Mapping[str, Observations]) -> dict[str, References]:
+    """References by the framework that trained the policy, with its own preprocessing; kept ones are reused."""
+    references: dict[str, References] = {}
+    for kind, observations in sets.items():
+        place = REFERENCE if kind == "samples" else ROLLOUT_REFERENCE
+        made = kept_references(case.folder, place, case.key(observations)) or child_references(
             case.framework,
             case.source(),
             case.binding.contract,
@@ -343,34 +354,35 @@ def _child_legs(case: _Case, found: Findings, samples: Observations, walk: Obser
             progress=case.progress,
             what=f"reference {kind}",
         )
-        references[kind] = case.in_robot_order(made.joints, made.action)
+        references[kind] = made.ordered(case.names)
+        legs = _legs(case, observations, _BOTH, kind)
+        found.legs |= {f"{kind} {name}": leg for name, leg in legs.items()}
         if kind == "samples":
-            found.mistakes = {name: case.in_robot_order(made.joints, each) for name, each in made.mistakes.items()}
-            found.jitter = None if made.jitter is None else case.in_robot_order(made.joints, made.jitter)
-        for name, leg in _legs(case, observations, _BOTH, kind).items():
-            found.legs[f"{kind} {name}"] = leg
-        if kind == "samples":
-            found.inputs = input_differences(made.inputs, found.legs["samples graph"].inputs)
+            found.inputs = input_differences(made.inputs, legs["graph"].inputs)
     return references
 
 
-def _graph_legs(case: _Case, found: Findings, samples: Observations, walk: Observations) -> dict[str, F64]:
+def _graph_legs(case: _Case, found: Findings, sets: Mapping[str, Observations]) -> dict[str, References]:
     """The given graph is the source: run by an independent implementation, fed by the same preprocessing."""
-    name = f"source/{case.folder.lock.framework.graph}"
-    graphs = {"source": case.folder.graph(name)}
-    runner = source_runner()
+    graphs = {"source": case.folder.graph(f"source/{case.folder.lock.framework.graph}")}
     wrong = wrong_plans(case.plan)
-    references: dict[str, F64] = {}
-    for kind, observations in (("samples", samples), ("rollout", walk)):
-        runs = [Run(name="source", graph="source", runner=runner), *_BOTH]
+    references: dict[str, References] = {}
+    for kind, observations in sets.items():
+        runs = [Run(name="source", graph="source", runner=source_runner()), *_BOTH]
         if kind == "samples":
             runs += [Run(name=f"mistake.{each}", graph="source", runner="plain", plan=each) for each in wrong]
             runs.append(Run(name="jitter", graph="source", runner="plain", jitter=True))
         legs = _legs(case, observations, runs, kind, graphs=graphs, plans=wrong if kind == "samples" else {})
-        references[kind] = legs["source"].action
-        if kind == "samples":
-            found.jitter = effect(references[kind], legs.pop("jitter").action)
-            found.mistakes = {each: effect(references[kind], legs.pop(f"mistake.{each}").action) for each in wrong}
+        right = legs["source"].action
+        shaken = legs.pop("jitter", None)
+        references[kind] = References(
+            joints=case.names,
+            action=right,
+            jitter=None if shaken is None else effect(right, shaken.action),
+            mistakes={
+                each: effect(right, legs.pop(f"mistake.{each}").action) for each in wrong if f"mistake.{each}" in legs
+            },
+        )
         found.legs |= {f"{kind} {each}": leg for each, leg in legs.items()}
     return references
 

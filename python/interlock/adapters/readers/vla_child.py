@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 JITTER = 1e-6  # relative, on every input tensor
-PROBES = 4  # observations whose input tensors are returned, to locate a difference before the graph
+PROBES = 2  # observations whose input tensors are returned, to locate a difference before the graph
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
