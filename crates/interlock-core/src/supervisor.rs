@@ -146,9 +146,7 @@ impl Supervisor {
     /// Decides what is sent in the tick due at `now_ns`. `chunk`: the newest that arrived.
     pub fn act(&mut self, now_ns: i64, chunk: Option<&Chunk>) -> Outcome<'_> {
         // What the policy wants now, chosen by time.
-        if let Some(chunk) = chunk {
-            self.take(now_ns, chunk);
-        }
+        let chunk_refused = chunk.map_or(Code::None, |chunk| self.take(now_ns, chunk));
         self.check_worker(now_ns);
         let wanted = if self.uses_policy() { self.schedule.at(now_ns, &mut self.target) } else { Wanted::NOTHING };
 
@@ -179,6 +177,7 @@ impl Supervisor {
             wanted,
             sample_seq: self.align.sample().seq,
             offered_seq: self.offered_seq,
+            chunk_refused,
             is_violation,
         }
     }
@@ -305,19 +304,20 @@ impl Supervisor {
 
     /// Takes a chunk. A policy that answers with an error or with what is no action is lost; what merely comes from
     /// another worker or too late is dropped.
-    fn take(&mut self, now_ns: i64, chunk: &Chunk) {
+    fn take(&mut self, now_ns: i64, chunk: &Chunk) -> Code {
         if !self.uses_policy() {
-            return;
+            return Code::WrongMode;
         }
         if chunk.generation == self.generation {
             self.watch.answered(chunk.seq);
         }
-        let Err(code) = self.schedule.accept(now_ns, chunk) else { return };
+        let Err(code) = self.schedule.accept(now_ns, chunk) else { return Code::None };
         self.counters.dropped_by.add(code);
         let is_harmless = matches!(code, Code::RetiredGeneration | Code::OldSequence | Code::NoValidAction);
         if !is_harmless {
             self.lose(now_ns, code);
         }
+        code
     }
 
     fn check_worker(&mut self, now_ns: i64) {
