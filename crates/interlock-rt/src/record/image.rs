@@ -59,6 +59,8 @@ fn png(camera: &CameraShape, pixels: &[u8]) -> Option<Vec<u8>> {
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Fast);
+    // The one filter that undoes itself a whole row at a time.
+    encoder.set_filter(png::Filter::Up);
     let mut writer = encoder.write_header().ok()?;
     if camera.bgr {
         // A PNG is always red first.
