@@ -52,7 +52,7 @@ def into_motion(run: PacedRun) -> None:
 def ticks_until_safe(recording: Recording, since_ns: int) -> int:
     """Executed ticks that began after `since_ns` (monotonic) before the first that was not Running."""
     ticks = recording.ticks
-    after = recording.monotonic_ns(ticks.woke_ns) > since_ns
+    after = ticks.woke_ns > since_ns
     safe = ticks.mode != MODES["Running"]
     first_safe = int(np.flatnonzero(after & safe)[0])
     first_after = int(np.flatnonzero(after)[0])

@@ -104,7 +104,7 @@ def _robot(path: Path, screen: Screen, *, full: bool) -> int:
 def _run(path: Path, screen: Screen) -> int:
     recording = Recording.open(path)
     ticks = recording.ticks
-    modes = [f"{each.from_name} -> {each.to_name} ({each.cause})" for each in recording.modes]
+    modes = [f"{each.before} -> {each.after} {each.cause}".rstrip() for each in recording.modes]
     found = {"ticks": len(ticks.mode), "complete": recording.complete, "modes": modes}
     state = "complete" if recording.complete else f"ends early: {recording.reason}"
     screen.say(f"{path}: {len(ticks.mode)} ticks, {state}")
