@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 import time
 from collections.abc import Mapping
 from enum import Enum
-from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +16,6 @@ from interlock.contract.canonical import canonical_json
 from interlock.errors import Exit, InterlockError
 
 SCHEMA: Literal["interlock.evidence/1"] = "interlock.evidence/1"
-_PACKAGES = ("interlock", "numpy", "onnxruntime", "torch", "onnx", "onnxscript", "mujoco")
 
 
 class Verdict(str, Enum):
@@ -121,36 +116,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1 << 53:
         return str(value)
     return value
-
-
-def environment() -> dict[str, Any]:
-    """Where this runs: what a person needs to see why two machines disagree."""
-    versions = {name: version_of(name) for name in _PACKAGES}
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-        "cpu": _cpu(),
-        "cores": os.cpu_count() or 0,
-        "packages": {name: version for name, version in versions.items() if version},
-    }
-
-
-def version_of(package: str) -> str:
-    """Installed version, empty where it is not installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model"))]
-    return named[0] if named else platform.processor()
 
 
 def now_ns() -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from interlock.cli.screen import Screen
 from interlock.errors import Exit, InterlockError
+from interlock.view.page import NOTHING
 from interlock.view.recording import Recording
 from interlock.view.report import find, report_html, report_numbers, sibling_row
 
@@ -63,7 +64,7 @@ def _row(path: Path, chosen: Path, folder: Path) -> list[object]:
     try:
         opened = Recording.open(path)
     except InterlockError as refusal:
-        return [name, "–", "–", "–", "–", f"not readable ({refusal.code})", "–"]
+        return [name, NOTHING, NOTHING, NOTHING, NOTHING, f"not readable ({refusal.code})", NOTHING]
     return sibling_row(name, opened, is_shown=path == chosen)
 
 

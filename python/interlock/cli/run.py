@@ -13,7 +13,7 @@ from interlock.cli.load import load_bound, next_command
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import make_plant, simulated_driver
 from interlock.errors import Exit, InterlockError
-from interlock.host.environment import environment
+from interlock.artifact.environment import environment
 from interlock.runtime.bound import Bound
 from interlock.runtime.lockstep import Episode, run_lockstep
 from interlock.serve.operator import Operator

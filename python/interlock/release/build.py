@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from interlock.artifact.child import Progress, run_child
-from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain, version_of
+from interlock.artifact.environment import environment, version_of
+from interlock.artifact.evidence import Evidence, Verdict, now_ns, plain
 from interlock.artifact.files import sha256
 from interlock.artifact.folder import CONTRACT, GRAPH, PolicyFolder
 from interlock.artifact.onnx_file import read_graph, require_deterministic

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from interlock.artifact.child import Progress
-from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain, version_of
+from interlock.artifact.environment import environment, version_of
+from interlock.artifact.evidence import Evidence, Verdict, now_ns, plain
 from interlock.artifact.files import read_file, sha256
 from interlock.artifact.folder import CONTRACT, PolicyFolder, create
 from interlock.artifact.lock import LOCK_FILE, Answered, Lock, LockedFact, LockedReader

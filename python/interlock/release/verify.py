@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from interlock.artifact.arrays import Arrays
 from interlock.artifact.child import ChildFailed, Progress
-from interlock.artifact.evidence import Evidence, Verdict, environment, now_ns, plain
+from interlock.artifact.environment import environment
+from interlock.artifact.evidence import Evidence, Verdict, now_ns, plain
 from interlock.artifact.files import sha256
 from interlock.artifact.folder import PolicyFolder
 from interlock.artifact.observations import Observations, read_observations

@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("interlock", "numpy", "onnxruntime", "mujoco", "torch", "onnx")
+PACKAGES = ("interlock", "numpy", "onnxruntime", "torch", "onnx", "onnxscript", "mujoco")
 
 
 def environment() -> dict[str, Any]:
@@ -18,6 +18,7 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "cores_allowed": len(os.sched_getaffinity(0)),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "system": platform.system(),
         "kernel": platform.release(),
         "kernel_preemption": _read("/sys/kernel/debug/sched/preempt") or _preemption(),
         "is_realtime_kernel": _read("/sys/kernel/realtime") == "1",
@@ -28,7 +29,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": {name: version for name in PACKAGES if (version := version_of(name))},
     }
 
 
@@ -60,8 +61,9 @@ def _temperature_c() -> float | None:
     return max(values) if values else None
 
 
-def _version(name: str) -> str | None:
+def version_of(package: str) -> str:
+    """Installed version, empty where it is not installed."""
     try:
-        return metadata.version(name)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return None
+        return ""

@@ -1,1 +1,0 @@
-"""What this computer is and what it granted."""
