@@ -18,15 +18,13 @@ from interlock.contract.expand_contract import expand_contract
 from interlock.contract.expand_robot import expand_robot
 from interlock.contract.identity import identity
 from interlock.contract.model import Contract, Robot
+from interlock.contract.text import NEXT
 from interlock.errors import InterlockError, Problem
 
 PLAN_SCHEMA = "interlock.plan/1"
 
 D = TypeVar("D")
 X = TypeVar("X")
-
-
-NEXT = "interlock check POLICY --robot ROBOT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +82,18 @@ def _expanded(expand: Callable[[D], X], document: D, problems: list[Problem]) ->
 def _bind(scope: Scope) -> Binding | None:
     joints = bind_joints(scope)
     kind = command_kind(scope)
-    timing = bind_timing(scope, kind)
-    command = bind_command(scope, kind, joints)
+    timing = bind_timing(scope, kind or "position")
     inputs = bind_inputs(scope, joints)
     outputs = bind_outputs(scope, joints)
     goal = bind_goal(scope)
-    limits = bind_limits(scope, kind)
     start = bind_start(scope, joints)
     default = default_pose(scope, joints, start["pose"])
-    safe = bind_safe(scope, kind, start["pose"])
     _check_tilt(scope)
+    if kind is None:
+        return None
+    command = bind_command(scope, kind, joints)
+    limits = bind_limits(scope, kind)
+    safe = bind_safe(scope, kind, start["pose"])
     if scope.problems or joints is None:
         return None
     identities = _identities(scope, joints)

@@ -11,8 +11,8 @@ from interlock.contract.binding import Scope
 _DIRECT = {"joint_velocity_target": "velocity", "joint_torque": "torque"}
 
 
-def command_kind(scope: Scope) -> str:
-    """`position`, `position_pd`, `velocity` or `torque`.
+def command_kind(scope: Scope) -> str | None:
+    """`position`, `position_pd`, `velocity` or `torque`; None where the policy gives something else.
 
     A position target with gains is the far end of a spring (`position_pd`); one without is a trajectory (`position`).
     """
@@ -26,7 +26,7 @@ def command_kind(scope: Scope) -> str:
     else:
         served = ", ".join(["joint_position_target", *_DIRECT])
         scope.refuse("kind-not-served", where, expected=f"one of {served}", got=action.kind)
-        return "position"
+        return None
     if kind in accepts or (kind == "position_pd" and "torque" in accepts):
         return kind
     if kind == "position" and ("position_pd" in accepts or "torque" in accepts):

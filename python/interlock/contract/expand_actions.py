@@ -120,7 +120,7 @@ def _affine(
             problems.append(problem("missing-key", contract.where(*path), expected=expected, got="nothing"))
     scale = per_element(block.scale or 0.0, n, order, (*path, "scale"), contract.where, problems)
     if block.offset == "default":
-        if joints.default is None:
+        if joints.default is None and rows is not None:
             place = contract.where(*path, "offset")
             problems.append(problem("default-missing", place, got="`offset: default` without a default pose"))
         return scale, _default_in_action_unit(block, joints)

@@ -54,7 +54,8 @@ def _expand(contract: Contract, problems: list[Problem]) -> ContractX:
     context = TermContext(
         order=contract.joints.order,
         unit=joints.unit,
-        statistics=tuple(row.state for row in rows) if rows else (None,) * len(joints.names),
+        # Rows that are refused are refused once: what they would have said is not missed again.
+        statistics=tuple(row.state for row in rows) if rows else (MeanStd(mean=0.0, std=1.0),) * len(joints.names),
         eps=eps,
         goals=contract.goals,
         chunk=timing.chunk,
@@ -66,7 +67,8 @@ def _expand(contract: Contract, problems: list[Problem]) -> ContractX:
     _check_state(contract, inputs, problems)
     _check_language(contract, inputs, problems)
     goals = _goals(contract, inputs, problems)
-    _check_defaults(contract, joints, inputs, problems)
+    if rows is not None:
+        _check_defaults(contract, joints, inputs, problems)
     return ContractX(
         schema=CONTRACT_SCHEMA,
         name=contract.name,

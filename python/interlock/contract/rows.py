@@ -16,8 +16,8 @@ OTHERS = "others"
 MAX_PATTERN = 200  # characters
 # Enough for names; what is left out (groups in repetition, lookaround, backreferences) can take exponential time.
 _ALLOWED = re.compile(r"[A-Za-z0-9_./*+?()|\[\]-]+")
-_NESTED_REPEAT = re.compile(r"\)[*+?{]|[*+?]{2,}|\(\?")
-_MAX_REPEATS = 6
+_NESTED_REPEAT = re.compile(r"\)[*+?{]|[*+?]{2,}|\(\?|\[[^\]]*[\[|]|\[[^\]]*--")
+_MAX_REPEATS = 4
 
 
 def expand_rows(

@@ -16,6 +16,7 @@ from interlock.contract.yaml_text import Path, Tree, dotted, parse
 from interlock.errors import InterlockError, NeedsAnswer, Problem
 
 ASK = "ask"
+NEXT = "interlock check POLICY --robot ROBOT"
 
 M = TypeVar("M", Contract, Robot)
 
@@ -71,8 +72,8 @@ class Draft(Generic[M]):
         if self.model is not None:
             return self.model
         if self.problems:
-            raise InterlockError(problems=[*self.problems, *self.unanswered()])
-        raise NeedsAnswer(problems=self.unanswered())
+            raise InterlockError(problems=[*self.problems, *self.unanswered()], next=NEXT)
+        raise NeedsAnswer(problems=self.unanswered(), next=f"{NEXT} --answers FILE")
 
 
 def load_contract(text: str, name: str = "contract.yaml") -> Contract:
@@ -95,12 +96,19 @@ def load_robot(text: str, name: str = "robot.yaml") -> Robot:
 
 def draft_contract(text: str, name: str = "contract.yaml") -> Draft[Contract]:
     """Reads a contract as far as it is known. Raises `InterlockError` only for text that is no YAML of ours."""
-    return _draft(parse(text, name), Contract, CONTRACT_SCHEMA)
+    return _draft(_parsed(text, name), Contract, CONTRACT_SCHEMA)
 
 
 def draft_robot(text: str, name: str = "robot.yaml") -> Draft[Robot]:
     """Reads a robot as far as it is known. Raises `InterlockError` only for text that is no YAML of ours."""
-    return _draft(parse(text, name), Robot, ROBOT_SCHEMA)
+    return _draft(_parsed(text, name), Robot, ROBOT_SCHEMA)
+
+
+def _parsed(text: str, name: str) -> Tree:
+    try:
+        return parse(text, name)
+    except InterlockError as error:
+        raise InterlockError(problems=error.problems, next=NEXT) from None
 
 
 def _draft(tree: Tree, model: type[M], schema: str) -> Draft[M]:
