@@ -28,6 +28,12 @@ def code_words() -> dict[int, str]:
 def mode_names() -> dict[int, str]:
     """Every mode number with its name."""
 
+def floor(rate_hz: float, seconds: float, priority: int = 0) -> _I64:
+    """Lateness in nanoseconds of every wake-up of a bare absolute-deadline loop in a thread of its own.
+
+    What the operating system alone costs, for comparison. `priority` above 0 asks for SCHED_FIFO.
+    """
+
 def check_plan(plan_json: str) -> None:
     """Raises CoreError when the plan contradicts itself."""
 
@@ -35,7 +41,8 @@ def check_plan(plan_json: str) -> None:
 class Ring:
     """Single-producer ring in shared memory (memfd); readers take the newest slot without ever blocking the producer.
 
-    Every slot carries a sequence number (from 1), a stamp in nanoseconds and up to `slot_bytes` of payload.
+    Every slot carries a sequence number (from 1), a stamp in nanoseconds and up to `slot_bytes` of payload. The first
+    process that publishes is the producer; another may follow once that one has ended.
     """
 
     @staticmethod
@@ -48,9 +55,13 @@ class Ring:
     @property
     def slot_bytes(self) -> int: ...
     def publish(self, payload: _F64 | _U8, stamp_ns: int) -> int:
-        """Copies `payload` into the next slot, wakes waiters, returns its sequence number."""
+        """Copies `payload` into the next slot, wakes waiters, returns its sequence number.
+
+        Raises CoreError `ring-producer` while another live process publishes here, `ring-layout` for a payload that is
+        longer than a slot, `array` for one that is not C-contiguous float64 or uint8.
+        """
     def latest(self, out: _F64 | _U8) -> tuple[int, int] | None:
-        """Copies the newest complete slot; returns (sequence, stamp_ns), None before the first."""
+        """Copies the newest complete slot into `out`, as much as fits; returns (sequence, stamp_ns), None before the first."""
     def wait(self, after_seq: int, timeout_ns: int) -> bool:
         """True once a slot newer than `after_seq` exists. Releases the GIL."""
 
@@ -100,10 +111,14 @@ class Pipeline:
     ) -> dict[str, NDArray[Any]]:
         """Tensors by input name. `sample`: flat (pos, vel, torque, quat_wxyz, ang_vel, lin_vel), SI, robot order.
 
-        Advances history and phase by one policy period.
+        Advances history and phase by one policy period. Raises CoreError with the code by which a worker would refuse.
         """
     def decode(self, outputs: dict[str, NDArray[Any]]) -> _F64:
-        """`[rows, n]` targets, SI, robot order, of the observation last preprocessed. Raises CoreError `worker-error`."""
+        """`[rows, n]` targets, SI, robot order, of the observation last preprocessed.
+
+        Outputs that are not needed may be left out; a recurrent state that is given is carried. Raises CoreError
+        `dimension` or `not-finite`.
+        """
     def infer(
         self,
         sample: _F64,
@@ -139,11 +154,14 @@ class Tick:
     def sent(self) -> bool:
         """False while nothing may be sent (Idle)."""
     @property
+    def running(self) -> bool:
+        """A simulation may let go of the robot: a floating base is kept where it stands until its policy commands."""
+    @property
     def kind(self) -> int:
-        """Command kind on the wire: 0 position, 1 position_pd, 2 velocity, 3 torque."""
+        """Command kind on the wire: 0 position, 1 position_pd, 2 velocity, 3 torque, 4 off."""
     @property
     def command(self) -> _F64:
-        """`[5, n]`: target, velocity, torque, kp, kd; SI, robot order."""
+        """`[5, n]`: target, velocity, torque, kp, kd; SI, robot order. Zeros when nothing was sent."""
     @property
     def offered(self) -> bool:
         """An observation was offered for inference in this tick."""
@@ -153,8 +171,14 @@ class Lockstep:
     """All stages in one process on a manual clock. Inference takes the plan's declared latency."""
 
     def __init__(
-        self, plan_json: str, graph: bytes | str, library: str, recording: str | None = None, header_json: str = "{}",
-        record_images: Literal["png", "raw", "none"] = "png", guard: bool = True,
+        self,
+        plan_json: str,
+        graph: bytes | str,
+        library: str,
+        recording: str | None = None,
+        header_json: str = "{}",
+        record_images: Literal["png", "raw", "none"] = "png",
+        guard: bool = True,
     ) -> None:
         """`guard` False: the simulation gate's comparison run; refused by everything that is not simulated."""
     def request(self, what: str) -> None:
@@ -163,8 +187,14 @@ class Lockstep:
     def image(self, camera: int, pixels: _U8, capture_ns: int) -> None:
         """Gives a new image, `[h, w, 3]`."""
     def step(self, now_ns: int, sample: _F64, capture_ns: int) -> Tick:
-        """One tick: observe -> align -> preprocess -> infer -> decode -> schedule -> guard -> send."""
-    def status(self) -> dict[str, Any]: ...
+        """One tick: observe -> align -> preprocess -> infer -> decode -> schedule -> guard -> send.
+
+        `sample`: flat, SI, robot order, as in `Pipeline.preprocess`. Requests and goals given before take effect after
+        the sample was seen. `worker_dead` and `driver_dead` pretend a death; a new worker is there at once.
+        Raises CoreError `dimension` for another length or a time that does not increase.
+        """
+    def status(self) -> dict[str, Any]:
+        """As `Supervisor.status`."""
     def close(self) -> None:
         """Ends the recording."""
 
@@ -192,13 +222,30 @@ class Supervisor:
         dry: bool = False,
     ) -> None: ...
     def start(self) -> dict[str, Any]:
-        """Starts the threads; returns what the kernel granted: scheduler, priority, memlock, affinity."""
+        """Starts the threads and the recording; returns what the kernel granted, read back from it.
+
+        scheduler, priority, asked_priority, memory_locked, memlock_limit (-1: none), rtprio_limit, cpus, complete
+        (everything asked for was given), refused (what was not, and why). The same stands in the recording's header.
+        """
     def request(self, what: str) -> None: ...
     def set_goal(self, velocity: _F64 | None, tokens: _I64 | None, text: str) -> None: ...
     def set_worker(self, observation: Ring, chunk: Ring, worker_pidfd: int, generation: int) -> None:
-        """A new worker after a lost one; it takes over only after an explicit `recover`."""
+        """A new worker after a lost one; it takes over only after an explicit `recover` and `start`."""
     def status(self) -> dict[str, Any]:
-        """mode, level, cause, tick, planned, executed, missed, limited, refused, chunks, dropped, latencies so far."""
+        """One consistent look at the loop.
+
+        Numbers: mode, level, cause, tick, planned (= executed + missed), executed, missed, limited, refused, violations,
+        sent, offered, chunks, accepted, dropped, late, requests, requests_refused, request_code (0: granted), generation,
+        goal_seq, sample_seq, control_allocations, ended. Counts per code word, at most 64 ticks old: limited_by,
+        refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
+        """
+    def timings(self) -> dict[str, _I64]:
+        """Nanoseconds of the first 200,000 ticks.
+
+        lateness_ns (release to running; every missed tick is a sample too), work_ns (everything but the hand-off to the
+        worker), handoff_ns (per offer: synchronous until the chunk was seen, asynchronous publishing alone), record_ns,
+        capture_to_sent_ns.
+        """
     def wait(self, timeout_ns: int) -> bool:
         """True once the control thread has ended. Releases the GIL."""
     def stop(self) -> dict[str, Any]:
@@ -224,7 +271,8 @@ def state_bytes(n: int) -> int:
 def command_bytes(n: int) -> int:
     """Slot size of a command ring: (4 + 5n) float64: mode, kind, running, reserved, then target, velocity, torque, kp, kd.
 
-    ROBOT units; kind 0 position, 1 position_pd, 2 velocity, 3 torque, 4 off.
+    ROBOT units for positions and velocities, N*m for torques, N*m/rad and N*m*s/rad for gains. Kind: 0 position,
+    1 position_pd, 2 velocity, 3 torque, 4 off. running: 1 once a simulation may let go of the robot.
     """
 
 def observation_bytes(n: int) -> int: ...

@@ -1,6 +1,7 @@
 //! Between numpy and slices.
 
 use interlock_rt::engine::{DataBuf, DataRef, TensorBuf, TensorRef};
+use interlock_rt::record::ImageMode;
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -153,6 +154,13 @@ pub fn to_dict(py: Python<'_>, tensors: Vec<TensorBuf>) -> PyResult<Bound<'_, Py
         out.set_item(name, to_numpy(py, tensor)?)?;
     }
     Ok(out)
+}
+
+/// How images are recorded, by its word.
+pub fn image_mode(word: &str) -> Result<ImageMode, Refused> {
+    let modes = [ImageMode::Png, ImageMode::Raw, ImageMode::None];
+    let found = modes.into_iter().find(|mode| mode.word() == word);
+    found.ok_or_else(|| Refused::new("images", format!("record_images: expected png, raw or none, got {word:?}"), ""))
 }
 
 /// A float64 matrix.

@@ -3,9 +3,12 @@
 
 mod arrays;
 mod engine;
+mod lockstep;
 mod pipeline;
 mod refused;
 mod ring;
+mod status;
+mod supervisor;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +18,7 @@ use interlock_core::plan::Plan;
 use interlock_rt::counting::Counting;
 use interlock_rt::engine::EngineOptions;
 use interlock_rt::worker::{self, WorkerLinks};
-use interlock_rt::{clock, wire};
+use interlock_rt::{clock, ticker, wire};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -38,6 +41,11 @@ fn code_word(value: u16) -> &'static str {
 #[pyfunction]
 fn code_words() -> BTreeMap<u16, &'static str> {
     Code::ALL.iter().map(|code| (*code as u16, code.word())).collect()
+}
+
+#[pyfunction]
+fn mode_names() -> BTreeMap<u32, String> {
+    ticker::mode_names()
 }
 
 #[pyfunction]
@@ -106,10 +114,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ring::PyRing>()?;
     module.add_class::<engine::PyEngine>()?;
     module.add_class::<pipeline::PyPipeline>()?;
+    module.add_class::<lockstep::PyTick>()?;
+    module.add_class::<lockstep::PyLockstep>()?;
+    module.add_class::<supervisor::PySupervisor>()?;
     for function in [
         wrap_pyfunction!(monotonic_ns, module)?,
         wrap_pyfunction!(code_word, module)?,
         wrap_pyfunction!(code_words, module)?,
+        wrap_pyfunction!(mode_names, module)?,
         wrap_pyfunction!(check_plan, module)?,
         wrap_pyfunction!(state_bytes, module)?,
         wrap_pyfunction!(command_bytes, module)?,

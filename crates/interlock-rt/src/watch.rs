@@ -54,6 +54,11 @@ impl Watch {
         Ok(Watch { ended, cancel, thread: Some(thread) })
     }
 
+    /// Whether the process has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_set()
+    }
+
     /// The flag.
     pub fn ended(&self) -> Ended {
         self.ended.clone()

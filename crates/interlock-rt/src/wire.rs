@@ -1,5 +1,6 @@
 //! What goes through the rings: fixed layouts of 64-bit words, native byte order, one field after another.
 
+use interlock_core::guard::SafeCommand;
 use interlock_core::sample::{Chunk, GoalState, InferenceTimes, Observation, Sample, MAX_CAMERAS, MAX_TOKENS};
 
 const WORD: usize = 8;
@@ -142,38 +143,17 @@ pub fn sample_from_flat(flat: &[f64], sample: &mut Sample) -> bool {
     true
 }
 
-/// One command as it goes over the wire, in SI.
-#[derive(Debug, Clone, Copy)]
-pub struct WireCommand<'a> {
-    /// Mode number.
-    pub mode: u8,
-    /// Kind number.
-    pub kind: u8,
-    /// The simulation may run: something has been commanded.
-    pub running: bool,
-    /// Position targets.
-    pub target: &'a [f64],
-    /// Velocities.
-    pub velocity: &'a [f64],
-    /// Torques, N*m.
-    pub torque: &'a [f64],
-    /// Proportional gains.
-    pub kp: &'a [f64],
-    /// Derivative gains.
-    pub kd: &'a [f64],
-}
-
-/// Writes a command in ROBOT units: positions and velocities divided, gains multiplied by SI per unit, so that
-/// `kp * (target - q)` stays a torque in N*m.
-pub fn encode_command(command: &WireCommand<'_>, si_per_unit: &[f64], out: &mut [u8]) -> Option<usize> {
+/// Writes a command in ROBOT units: positions and velocities divided by SI per unit; torques in N*m and gains in N*m/rad
+/// and N*m*s/rad on every robot. `running`: a simulation may let go of the robot.
+pub fn encode_command(command: &SafeCommand, running: bool, si_per_unit: &[f64], out: &mut [u8]) -> Option<usize> {
     let mut to = Writer::new(out);
-    to.f64s(&[f64::from(command.mode), f64::from(command.kind), f64::from(u8::from(command.running)), 0.0]);
-    for row in [command.target, command.velocity] {
+    let (mode, wire) = (command.mode() as u8, command.wire() as u8);
+    to.f64s(&[f64::from(mode), f64::from(wire), f64::from(u8::from(running)), 0.0]);
+    for row in [command.target(), command.velocity()] {
         row.iter().zip(si_per_unit).for_each(|(value, si)| to.f64s(&[value / si]));
     }
-    to.f64s(command.torque);
-    for row in [command.kp, command.kd] {
-        row.iter().zip(si_per_unit).for_each(|(value, si)| to.f64s(&[value * si]));
+    for row in [command.torque(), command.kp(), command.kd()] {
+        to.f64s(row);
     }
     to.fits.then_some(command_bytes(si_per_unit.len()))
 }
@@ -312,29 +292,6 @@ mod tests {
         let mut small = Chunk::new(2, 2);
         assert!(!decode_chunk(&bytes, 2, &mut small));
         assert_eq!(small.rows, 0);
-    }
-
-    #[test]
-    fn a_command_in_degrees_keeps_its_torque() {
-        let si = [std::f64::consts::PI / 180.0];
-        let row = |v: f64| [v];
-        let (target, zero, kp) = (row(si[0] * 90.0), row(0.0), row(2.0));
-        let command = WireCommand {
-            mode: 2,
-            kind: 1,
-            running: true,
-            target: &target,
-            velocity: &zero,
-            torque: &zero,
-            kp: &kp,
-            kd: &zero,
-        };
-        let mut bytes = vec![0; command_bytes(1)];
-        assert_eq!(encode_command(&command, &si, &mut bytes), Some(72));
-        let values: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|w| f64::from_ne_bytes(*w)).collect();
-        assert_eq!(values[..4], [2.0, 1.0, 1.0, 0.0]);
-        assert!((values[4] - 90.0).abs() < 1e-12);
-        assert!((values[7] * values[4] - 2.0 * target[0]).abs() < 1e-12);
     }
 
     #[test]
