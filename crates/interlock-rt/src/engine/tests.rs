@@ -96,6 +96,13 @@ fn open(graph: &[u8]) -> Option<Result<Engine, RtError>> {
     Some(Engine::from_bytes(graph, &EngineOptions::new(library()?)))
 }
 
+const OPENVINO: &str = "OpenVINOExecutionProvider";
+
+fn available_in(library: &Path) -> Vec<String> {
+    Engine::from_bytes(&adder(1), &EngineOptions::new(library)).unwrap();
+    available_providers().unwrap()
+}
+
 fn code<T>(result: Result<T, RtError>) -> &'static str {
     result.err().map_or("none", |error| error.code)
 }
@@ -154,11 +161,35 @@ fn every_node_is_seen_on_the_provider_that_was_asked_for() {
 #[test]
 fn a_provider_that_the_library_lacks_is_refused_instead_of_replaced() {
     let Some(library) = library() else { return };
-    for wanted in ["CUDAExecutionProvider", "OpenVINOExecutionProvider", "cpu", ""] {
+    for wanted in ["CUDAExecutionProvider", "TensorrtExecutionProvider", "cpu", ""] {
         let options =
             EngineOptions { providers: vec![wanted.to_owned(), CPU.to_owned()], ..EngineOptions::new(library.clone()) };
         assert_eq!(code(Engine::from_bytes(&adder(1), &options)), "engine-provider", "{wanted}");
     }
+}
+
+/// Needs the library of an `onnxruntime-openvino` wheel in `INTERLOCK_ORT`.
+#[test]
+fn a_provider_that_runs_only_part_of_a_graph_is_refused_instead_of_helped_out() {
+    let Some(library) = library() else { return };
+    if !available_in(&library).iter().any(|name| name == OPENVINO) {
+        eprintln!("skipped: {} has no OpenVINO", library.display());
+        return;
+    }
+    let only = EngineOptions { providers: vec![OPENVINO.to_owned()], ..EngineOptions::new(library) };
+    let all_of_it = Engine::from_bytes(&adder(1), &only).unwrap();
+    assert_eq!(all_of_it.effective_providers().keys().collect::<Vec<_>>(), [OPENVINO]);
+    // OpenVINO has no determinant.
+    let part = model::model(
+        &[model::node("Add", &["x", "x"], &["y"]), model::node("Det", &["y"], &["z"])],
+        &[],
+        &[model::value("x", FLOAT, &[2, 2])],
+        &[model::value("y", FLOAT, &[2, 2]), model::value("z", FLOAT, &[])],
+    );
+    assert_eq!(code(Engine::from_bytes(&part, &only)), "engine-provider");
+    let helped = EngineOptions { providers: vec![OPENVINO.to_owned(), CPU.to_owned()], ..only };
+    let engine = Engine::from_bytes(&part, &helped).unwrap();
+    assert_eq!(engine.effective_providers().keys().collect::<Vec<_>>(), [CPU, OPENVINO]);
 }
 
 #[test]
