@@ -46,7 +46,7 @@ class Ticks:
         cause: Code of the last stop; `Recording.code_word` names it.
         ruling: 0 pass, 1 limited, 2 refused.
         sample_seq: Sample in use.
-        sent: A command was sent.
+        sent: A command was sent; False in a dry run, whose commands are recorded all the same.
         kind: 0 position, 1 position_pd, 2 velocity, 3 torque, 4 off.
         generation: Generation of the chunk in use.
         chunk_seq: The chunk in use.
@@ -63,7 +63,7 @@ class Ticks:
         ang_vel: Base, rad/s. Shape `(T, 3)`.
         lin_vel: Base, m/s. Shape `(T, 3)`.
         wanted: What the schedule asked for; NaN where no action was valid.
-        target: Commanded, rad; NaN where nothing was sent.
+        target: Commanded, rad; NaN where there was no command.
         velocity: Commanded, rad/s.
         torque_command: Commanded, N*m.
         kp: Commanded, N*m/rad.

@@ -106,11 +106,11 @@ impl Encoder {
         set(&mut to.wanted, if slot.wanted_valid { &slot.wanted } else { &[] });
 
         (to.sent, to.kind) = (slot.sent, slot.kind.into());
-        set(&mut to.target, if slot.sent { &slot.target } else { &[] });
-        set(&mut to.velocity, if slot.sent { unless_zero(&slot.velocity) } else { &[] });
-        set(&mut to.torque_command, if slot.sent { unless_zero(&slot.torque) } else { &[] });
-        set(&mut to.kp, if slot.sent { changed(&mut self.kp, &slot.kp) } else { &[] });
-        set(&mut to.kd, if slot.sent { changed(&mut self.kd, &slot.kd) } else { &[] });
+        set(&mut to.target, if slot.commanded { &slot.target } else { &[] });
+        set(&mut to.velocity, if slot.commanded { unless_zero(&slot.velocity) } else { &[] });
+        set(&mut to.torque_command, if slot.commanded { unless_zero(&slot.torque) } else { &[] });
+        set(&mut to.kp, if slot.commanded { changed(&mut self.kp, &slot.kp) } else { &[] });
+        set(&mut to.kd, if slot.commanded { changed(&mut self.kd, &slot.kd) } else { &[] });
 
         (to.generation, to.chunk_seq, to.row, to.goal_seq) = (slot.generation, slot.chunk_seq, slot.row, slot.goal_seq);
         (to.offered, to.observation_seq) = (slot.offered, slot.observation_seq);
@@ -174,7 +174,7 @@ mod tests {
 
     fn slot() -> TickSlot {
         let mut slot = TickSlot::new(2);
-        slot.sent = true;
+        (slot.commanded, slot.sent) = (true, true);
         slot.kp = vec![50.0, 50.0];
         slot.target = vec![0.1, -0.1];
         slot
@@ -227,11 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_sent_writes_no_command() {
+    fn no_command_writes_none_and_a_dry_run_writes_what_it_would_have_sent() {
         let mut slot = slot();
-        slot.sent = false;
         let mut encoder = Encoder::default();
-        let tick = encoder.tick(&slot).tick;
-        assert!(tick.target.is_empty() && tick.kp.is_empty() && !tick.sent);
+        (slot.commanded, slot.sent) = (false, false);
+        let none = encoder.tick(&slot).tick;
+        assert!(none.target.is_empty() && none.kp.is_empty() && !none.sent);
+        slot.commanded = true;
+        let dry = encoder.tick(&slot).tick;
+        assert!(dry.target.len() == 2 && dry.kp.len() == 2 && !dry.sent);
     }
 }

@@ -36,6 +36,7 @@ impl Events {
 
 /// One executed tick. Times are monotonic nanoseconds, 0 where something did not happen. Joint values are SI, robot order.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)] // independent facts, each with a column of its own
 pub struct TickSlot {
     /// Ordinal of the tick.
     pub tick: u64,
@@ -67,7 +68,9 @@ pub struct TickSlot {
     pub wanted_valid: bool,
     /// What the schedule asked for.
     pub wanted: Vec<f64>,
-    /// A command was sent.
+    /// There was a command.
+    pub commanded: bool,
+    /// It was sent: not in a dry run.
     pub sent: bool,
     /// Its kind number.
     pub kind: u8,
@@ -122,6 +125,7 @@ impl TickSlot {
             sample: Sample::new(n),
             wanted_valid: false,
             wanted: vec![0.0; n],
+            commanded: false,
             sent: false,
             kind: 0,
             target: vec![0.0; n],
@@ -153,9 +157,9 @@ impl TickSlot {
         self.set_command(from.command);
     }
 
-    /// Copies a command without allocating; None: nothing was sent.
+    /// Copies a command, taken as sent, without allocating.
     pub fn set_command(&mut self, from: Option<&SafeCommand>) {
-        self.sent = from.is_some();
+        (self.commanded, self.sent) = (from.is_some(), from.is_some());
         if let Some(from) = from {
             self.kind = from.wire() as u8;
             copy(&mut self.target, from.target());

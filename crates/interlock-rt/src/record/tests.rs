@@ -71,7 +71,7 @@ fn fill(slot: &mut TickSlot, tick: u64) {
     slot.tick = tick;
     slot.due_ns = i64::try_from(tick).unwrap() * 1_000_000;
     slot.sample.pos.fill(f64::from(u32::try_from(tick).unwrap()) * 0.1);
-    slot.sent = true;
+    (slot.commanded, slot.sent) = (true, true);
 }
 
 /// Messages of one topic, decoded.
