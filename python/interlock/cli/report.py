@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from interlock.cli.screen import Screen
@@ -80,7 +81,8 @@ def _write(target: Path, text: str) -> None:
         staged.write_text(text, encoding="utf-8")
         staged.replace(target)
     except OSError as cause:
-        staged.unlink(missing_ok=True)
+        with suppress(OSError):
+            staged.unlink()
         raise InterlockError(
             code="report-not-written",
             where=str(target),

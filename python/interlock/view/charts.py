@@ -7,7 +7,7 @@ Curves are SVG that stretches to the room there is; labels are text beside it, r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
@@ -19,6 +19,7 @@ F64 = NDArray[np.float64]
 
 WIDTH = 1000  # of the drawing; it is stretched to the room there is
 PALETTE = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
+LARGEST = 1e12  # beyond it a value is a mistake, and is left out
 MOST_POINTS = 1200  # of one line: more than the pixels there are
 
 
@@ -65,6 +66,7 @@ def line_chart(
     marks: Sequence[float] = (),
     bands: Sequence[Band] = (),
     limits: Sequence[float] = (),
+    include: Sequence[float] = (),
     least: float = 0.0,
     most_points: int = MOST_POINTS,
     legend: bool = True,
@@ -80,11 +82,13 @@ def line_chart(
         marks: Seconds at which a thin vertical line stands.
         bands: Stretches of time shaded behind the lines.
         limits: Values at which a horizontal line stands, where they are near what is drawn.
+        include: Values that the vertical axis reaches in any case.
         least: Smallest range of the vertical axis, so that noise does not look like motion.
         most_points: Points that a line is thinned to; its extremes stay.
         legend: Whether names are shown; small multiples share one.
     """
-    low, high = _range([line.y for line in lines], least)
+    lines = [replace(line, y=np.where(np.abs(line.y) < LARGEST, line.y, np.nan)) for line in lines]
+    low, high = _range([*[line.y[_inside(line.x, *span)] for line in lines], np.array(include)], least)
     near = [each for each in limits if low - (high - low) * 0.3 <= each <= high + (high - low) * 0.3]
     low, high = _padded(min([low, *near]), max([high, *near]))
     plot = _Plot(span, (low, high), height)
@@ -123,9 +127,11 @@ def band_chart(title: str, bands: Sequence[Band], *, span: tuple[float, float], 
     )
 
 
-def bar_chart(title: str, unit: str, samples: F64, *, height: int = 150, limit: float | None = None) -> Html:
+def bar_chart(
+    title: str, unit: str, samples: F64, *, counted: str = "ticks", height: int = 150, limit: float | None = None
+) -> Html:
     """How samples are distributed. Shape (n,); the last bar takes everything beyond the 99.9th percentile."""
-    finite = samples[np.isfinite(samples)]
+    finite = samples[np.abs(samples) < LARGEST]
     if not finite.size:
         return Html()
     low, high = min(0.0, float(finite.min())), float(np.percentile(finite, 99.9))
@@ -145,7 +151,10 @@ def bar_chart(title: str, unit: str, samples: F64, *, height: int = 150, limit: 
         body.append(plot.vertical(limit, "limit"))
     alt = f"{title}: {finite.size} samples from {finite.min():.3g} to {finite.max():.3g} {unit}"
     keys = [] if limit is None else [_key(f"limit {limit:g} {unit}", "var(--bad)", "dash")]
-    return plot.figure(title, f"how often, by {unit}", keys, body, alt=alt, axis_unit=unit)
+    said = f"number of {counted}"
+    if finite.max() > top:
+        said += f", the last bar up to {_rounded(float(finite.max()))} {unit}"
+    return plot.figure(title, said, keys, body, alt=alt, axis_unit=unit)
 
 
 class _Plot:
@@ -224,6 +233,10 @@ class _Plot:
 
     def _y_ticks(self) -> list[float]:
         return _ticks(self._y0, self._y1, max(2, min(5, self._height // 32)))
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _key(name: str, colour: str, css: str) -> Html:

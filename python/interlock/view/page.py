@@ -28,7 +28,7 @@ class Column:
     number: bool = True
 
 
-WORDS = Column("", number=False)
+NOTHING = "\N{EN DASH}"  # in a cell that has no value
 
 
 def html(value: object) -> Html:
@@ -173,7 +173,7 @@ nav{margin:18px 0 0;font-size:.875rem;display:flex;flex-wrap:wrap;gap:4px 16px}
 a{color:#1d4ed8}
 code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere}
 .alert{border-left:4px solid var(--bad);padding:6px 12px;background:#fef2f2;max-width:78ch}
-.facts{margin:14px 0;display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:10px 24px}
+.facts{margin:14px 0;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(230px,44%),1fr));gap:10px 20px}
 .facts dt,.tiles dt{color:var(--faint);font-size:.8rem}
 .facts dd,.tiles dd{margin:0;overflow-wrap:anywhere}
 .tiles{margin:20px 0;display:grid;grid-template-columns:repeat(auto-fill,minmax(158px,1fr));gap:12px}
@@ -183,12 +183,13 @@ code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wra
 .tiles .bad{border-color:#fca5a5;background:#fef2f2}
 .tiles .bad dd{color:var(--bad)}
 .wide{overflow-x:auto;margin:12px 0}
-table{border-collapse:collapse;font-size:.875rem;min-width:min(100%,560px)}
+table{border-collapse:collapse;font-size:.875rem}
 caption{text-align:left;font-weight:600;padding:4px 0}
 th,td{padding:4px 10px;text-align:left;border-bottom:1px solid var(--line);vertical-align:baseline}
 th{border-bottom:1px solid var(--faint);font-weight:600;white-space:nowrap}
 th small,td small{color:var(--faint);font-weight:400}
 th:first-child,td:first-child{padding-left:0}
+td:first-child:not(.n){min-width:8.5rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .faint{color:var(--faint)}
 .sum td{font-weight:600}
@@ -197,17 +198,17 @@ th:first-child,td:first-child{padding-left:0}
 figure{margin:0;min-width:0}
 .image img{display:block;width:100%;height:auto;border:1px solid var(--line);image-rendering:auto}
 .image figcaption{font-size:.78rem;color:var(--soft);line-height:1.3}
-.same img{border:2px solid var(--bad)}
-.same figcaption{color:var(--bad)}
+.frozen img{border:2px solid var(--bad)}
+.frozen figcaption{color:var(--bad)}
 .chart{margin:14px 0}
 .chart>figcaption{display:flex;flex-wrap:wrap;gap:2px 14px;font-size:.8rem;color:var(--soft);padding-left:46px}
 .chart>figcaption b{color:var(--ink);font-weight:600}
-.key{white-space:nowrap}
+.key{white-space:nowrap;margin-right:6px}
 .key i{display:inline-block;width:16px;border-top:3px solid;margin:0 5px 3px 0;vertical-align:middle}
 .key i.box{border-top-width:10px;width:10px;margin-bottom:1px}
 .key i.dash{border-top-style:dashed;border-top-width:2px}
 .plot{position:relative;padding:6px 16px 20px 46px}
-.plot svg{display:block;width:100%;overflow:visible;background:var(--paper)}
+.plot svg{display:block;width:100%;overflow:hidden;background:var(--paper)}
 .plot span{position:absolute;font-size:.7rem;line-height:1;color:var(--faint);white-space:nowrap;
 font-variant-numeric:tabular-nums}
 .y{position:absolute;left:0;top:6px;bottom:20px;width:40px}

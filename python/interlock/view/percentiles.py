@@ -28,7 +28,7 @@ class Percentile:
 
     def text(self, digits: int = 1) -> str:
         """For a table cell."""
-        return f"needs {self.needed}" if self.value is None else f"{self.value:.{digits}f}"
+        return f"needs {self.needed}" if self.value is None else f"{self.value:,.{digits}f}"
 
 
 def percentiles(samples: NDArray[np.float64], wanted: tuple[float, ...] = (50.0, 95.0, 99.0, 99.9)) -> list[Percentile]:

@@ -1,0 +1,177 @@
+"""What happened when: modes, time until rest, limits that acted, images that stood still. Columns in, facts out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.view.recording import Recording, Ticks
+
+F64 = NDArray[np.float64]
+
+REST_RAD_S = 0.05  # about 3 deg/s: what a person calls standing still, above the noise of measured velocities
+REST_HELD_NS = 250_000_000  # so long it must stay below: a joint that turns round is not at rest
+AT_REST = ("Stopping", "Holding", "Faulted")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Time spent in one mode, monotonic ns; the end is where the next begins."""
+
+    mode: str
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of mode.
+
+    Attributes:
+        at_ns: When, monotonic.
+        before: Mode before.
+        after: Mode after.
+        cause: Stable word of the code that led to it; empty for none.
+        rest_ns: From the change until every joint stays below `REST_RAD_S`; None where it never did, or where
+            nothing was brought to rest.
+        moved_rad: Largest distance any joint moved until then; NaN where `rest_ns` is None.
+        speed_rad_s: Fastest joint at the change.
+    """
+
+    at_ns: int
+    before: str
+    after: str
+    cause: str
+    rest_ns: int | None = None
+    moved_rad: float = float("nan")
+    speed_rad_s: float = float("nan")
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether the robot had to be brought to rest here."""
+        return self.after in AT_REST and self.before not in AT_REST
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """How often one code acted on one joint.
+
+    Attributes:
+        code: Its stable word.
+        joint: Name of the first joint concerned; empty for none in particular.
+        limited: Ticks in which the command was limited.
+        refused: Ticks in which it was refused.
+        noticed: Ticks in which it passed and the code was only noted.
+        first_ns: First of these ticks.
+        last_ns: Last of them.
+    """
+
+    code: str
+    joint: str
+    limited: int
+    refused: int
+    noticed: int
+    first_ns: int
+    last_ns: int
+
+
+def stretches(recording: Recording) -> list[Stretch]:
+    """Modes in their order, from the ticks themselves."""
+    ticks = recording.ticks
+    if not ticks.mode.size:
+        return []
+    starts = np.flatnonzero(np.diff(ticks.mode, prepend=-1))
+    ends = [*ticks.due_ns[starts[1:]], ticks.due_ns[-1] + recording.tick_ns]
+    return [
+        Stretch(recording.mode_name(int(ticks.mode[start])), int(ticks.due_ns[start]), int(end))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def changes(recording: Recording) -> list[Change]:
+    """Every change of mode, with how long coming to rest took where the robot was stopped."""
+    found = []
+    for each in recording.modes:
+        if each.before == each.after:  # the first message says in which mode the recording begins
+            continue
+        change = Change(each.at_ns, each.before, each.after, each.cause)
+        found.append(_with_rest(change, recording) if change.is_stop else change)
+    return found
+
+
+def first_loss(found: Sequence[Change]) -> Change | None:
+    """The first stop that nobody asked for; else the first stop at all."""
+    stops = [change for change in found if change.is_stop]
+    return next((change for change in stops if change.cause != "operator-stop"), stops[0] if stops else None)
+
+
+def speeds(ticks: Ticks) -> F64:
+    """Measured joint speeds; differences of positions where the robot gives none. Shape (ticks, n), rad/s."""
+    if np.isfinite(ticks.vel).any() or ticks.due_ns.size < 2:
+        return np.abs(ticks.vel)
+    positions = np.where(np.isfinite(ticks.pos), ticks.pos, np.nan)
+    step_s = np.maximum(np.gradient(ticks.due_ns.astype(np.float64)), 1.0) / 1e9
+    return np.abs(np.gradient(positions, axis=0) / step_s[:, None])
+
+
+def acted(recording: Recording) -> list[Acted]:
+    """Per code and joint how often it acted, most often first."""
+    ticks = recording.ticks
+    rows: dict[tuple[int, int], list[int]] = {}
+    for index, (codes, joints) in enumerate(zip(ticks.codes, ticks.joints, strict=True)):
+        for place, code in enumerate(codes):
+            rows.setdefault((code, joints[place] if place < len(joints) else -1), []).append(index)
+    found = []
+    for (code, joint), where in rows.items():
+        ruling = ticks.ruling[where]
+        known = 0 <= joint < len(recording.joints)
+        found.append(
+            Acted(
+                code=recording.code_word(code),
+                joint=recording.joints[joint] if known else "",
+                limited=int((ruling == 1).sum()),
+                refused=int((ruling == 2).sum()),
+                noticed=int((ruling == 0).sum()),
+                first_ns=int(ticks.due_ns[where[0]]),
+                last_ns=int(ticks.due_ns[where[-1]]),
+            )
+        )
+    return sorted(found, key=lambda each: (-each.refused, -each.limited, -each.noticed))
+
+
+def longest_still(digests: Sequence[bytes]) -> tuple[int, int] | None:
+    """First and last index of the longest row of identical images; None where no two in a row are."""
+    best, start = (0, 0), 0
+    for index, digest in enumerate(digests):
+        if digest != digests[start]:
+            start = index
+        if index - start > best[1] - best[0]:
+            best = start, index
+    return best if best[1] > best[0] else None
+
+
+def _with_rest(change: Change, recording: Recording) -> Change:
+    """Fills in when and after how much motion the robot was at rest."""
+    ticks = recording.ticks
+    first = int(np.searchsorted(ticks.due_ns, change.at_ns))
+    at_rest = np.array([recording.mode_name(int(mode)) in AT_REST for mode in ticks.mode[first:]], dtype=bool)
+    moving_again = np.flatnonzero(~at_rest)
+    last = first + (int(moving_again[0]) if moving_again.size else at_rest.size)
+    if last <= first:
+        return change
+    times, fastest = ticks.due_ns[first:last], speeds(ticks)[first:last].max(axis=1)
+    begin = Change(change.at_ns, change.before, change.after, change.cause, speed_rad_s=float(fastest[0]))
+    fast = np.flatnonzero(~(fastest < REST_RAD_S))
+    # From each quiet tick on: is the next fast one far enough away?
+    quiet_from = np.concatenate([[0], fast + 1])
+    quiet_until = np.concatenate([times[fast], [np.iinfo(np.int64).max]])
+    for start, until in zip(quiet_from, quiet_until, strict=True):
+        if start < times.size and until - times[start] >= REST_HELD_NS:
+            stop = first + int(start)
+            moved = np.abs(ticks.pos[first : stop + 1] - ticks.pos[first]).max()
+            rest = max(int(times[start]) - change.at_ns, 0)
+            return Change(begin.at_ns, begin.before, begin.after, begin.cause, rest, float(moved), begin.speed_rad_s)
+    return begin
