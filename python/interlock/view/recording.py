@@ -194,8 +194,8 @@ class Recording:
         if self._columns is None:
             raise self._refuse("recording-format", "a recording of interlock", self._file.ended or "another MCAP file")
         self.ticks: Ticks = self._columns.ticks()
-        self.reason = self._file.ended or ("" if self.summary else "it has no summary")
-        self.complete = not self.reason
+        self.reason: str = self._file.ended or ("" if self.summary else "it has no summary")
+        self.complete: bool = not self.reason
 
     @classmethod
     def open(cls, path: Path | str) -> Recording:
