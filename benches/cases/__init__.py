@@ -1,0 +1,1 @@
+"""One benchmark per file; each registers itself, see `benches.registry`."""

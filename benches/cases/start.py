@@ -1,0 +1,38 @@
+"""From the launch of a cold process to the first guarded command of a small policy at the drives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benches.conditions import problems_of
+from benches.job import Job, Measured, pooled
+from benches.lab import Lab
+from benches.registry import benchmark
+from benches.rows import Row, Target, single
+
+TARGET = (Target("value", 1.5),)
+STARTS = 5
+STAGES = {
+    "imported_ns": "interpreter and imports",
+    "bound_ns": "and contract bound, network made",
+    "ready_ns": "and driver, worker and loop ready",
+    "running_ns": "and armed and running",
+}
+
+
+@benchmark("start", "launch of a process to the policy's first guarded command", order=6)
+def start(lab: Lab) -> Iterator[Row]:
+    job = Job(contender="start", seconds=1.0, floor_seconds=0)
+    lab.run(job)  # fills the page cache: the process is cold, the disk is not what is measured
+    measured: Measured = pooled([lab.run(job) for _ in range(1 if lab.is_quick else STARTS)])
+    n = measured.of("commanded_ns").size
+    problems = problems_of(measured)
+    for name, words in STAGES.items():
+        yield single("median time since launch", words, float(np.median(measured.of(name))) / 1e9, n=n, unit="s")
+    yield single(
+        "median time since launch", "first command of the policy at the drives",
+        float(np.median(measured.of("commanded_ns"))) / 1e9, n=n, unit="s", targets=TARGET,
+        problems=problems, conditions={"each_s": [each / 1e9 for each in measured.of("commanded_ns").tolist()]},
+    )  # fmt: skip

@@ -1,0 +1,52 @@
+"""The measuring process: `python -m benches.child OUT`, the job as JSON on standard input. Ends when its parent does."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+FLOOR_WARMUP = 5  # wake-ups
+
+
+def main() -> int:
+    """Measures and leaves the answer in OUT."""
+    launched = json.load(sys.stdin)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+    if os.getppid() != launched["parent_pid"]:
+        return 130
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from benches.job import NO_SAMPLES, Job  # noqa: PLC0415
+
+    job = Job(**launched["job"])
+    contender = import_module(f"benches.contenders.{job.contender}")
+    if job.contender == "start":
+        measured = contender.measure(job, launched["launched_ns"])
+        measured.write(Path(sys.argv[1]))
+        return 0
+    from benches.busy import busy_thread  # noqa: PLC0415
+    from interlock import _core  # noqa: PLC0415
+
+    def floor() -> object:
+        if job.floor_seconds <= 0:
+            return NO_SAMPLES
+        return _core.floor(float(job.rate_hz), job.floor_seconds, job.priority)[FLOOR_WARMUP:]
+
+    with busy_thread(is_busy=job.is_busy):
+        before = floor()
+        measured = contender.measure(job)
+        measured.floor_before, measured.floor_after = before, floor()
+    measured.write(Path(sys.argv[1]))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,166 @@
+"""This project's paced loop: supervisor, worker and driver as three processes, as every run has them."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benches.fixtures.policies import actor_bound, chunk_bound
+from benches.fixtures.texts import DRIVER
+from benches.job import I64, Job, Measured
+from interlock.runtime.bound import Bound
+from interlock.serve.paced import PacedOptions, PacedRun
+from interlock.view.recording import Recording
+
+WARMUP_S = 0.3
+SLICE_S = 0.25  # Ctrl-C is heard between two waits
+MODE_TIMEOUT_S = 10.0
+GOAL = (0.5, 0.0, 0.0)
+COUNTED = ("planned", "executed", "missed", "offered", "chunks", "late", "limited", "refused", "control_allocations")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Counters and processor time at one moment."""
+
+    counters: dict[str, int]
+    monotonic_ns: int
+    supervisor_s: float
+    worker_s: float
+    driver_s: float
+
+    @classmethod
+    def of(cls, run: PacedRun) -> Moment:
+        """Reads them."""
+        status = run.status()
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return cls(
+            {name: int(status[name]) for name in COUNTED},
+            time.monotonic_ns(),
+            used.ru_utime + used.ru_stime,
+            processor_s(run.worker.process.pid),
+            processor_s(run.driver.process.pid),
+        )
+
+
+def processor_s(pid: int) -> float:
+    """Processor time of another process, all its threads."""
+    return time.clock_gettime((~pid << 3) | 2)  # the kernel's number for that process's CPU clock
+
+
+def bound_of(job: Job) -> Bound:
+    """Policy and robot of a job."""
+    if job.has_cameras:
+        return chunk_bound(job.joints, job.rate_hz)
+    return actor_bound(job.joints, job.kind, job.rate_hz)
+
+
+def options_of(job: Job, recording: Path) -> PacedOptions:
+    """How a job is run: recorded, guarded, one inference thread."""
+    return PacedOptions(
+        driver=DRIVER,
+        recording=recording,
+        record_images="png" if job.has_cameras else "none",
+        header={"benchmark": True},
+        realtime_priority=job.priority,
+        simulated=True,
+    )
+
+
+def begin(run: PacedRun) -> None:
+    """Arms and starts. Raises `RuntimeError` with the loop's own reason when it does not come to that."""
+    if run.bound.plan["goal"]["velocity"] is not None:
+        run.retask(None, GOAL)
+    for request, mode in (("arm", "Armed"), ("start", "Running")):
+        run.request(request)
+        if run.wait_mode(mode, timeout_s=MODE_TIMEOUT_S) is None:
+            raise RuntimeError(f"{request} was not granted: {run.status()}")
+
+
+def measure(job: Job) -> Measured:
+    """Runs a policy in mode Running for `job.seconds`."""
+    with TemporaryDirectory(prefix="interlock-bench-") as folder:
+        recording = Path(folder) / "run.mcap"
+        with PacedRun(bound_of(job), options_of(job, recording)) as run:
+            begin(run)
+            _wait(run, WARMUP_S)
+            first = Moment.of(run)
+            _wait(run, job.seconds)
+            last = Moment.of(run)
+            mode, granted = run.mode(), dict(run.granted)
+            cause = str(run.status().get("cause", ""))
+            timings = run.supervisor.timings()
+            final = run.stop()
+        recorded = Recording.open(recording)
+        size = recording.stat().st_size
+    counters = {name: last.counters[name] - first.counters[name] for name in COUNTED}
+    series = _series(timings, first, last) | _stages(recorded, first.monotonic_ns, last.monotonic_ns)
+    ticks = max(counters["executed"], 1)
+    facts: dict[str, Any] = {
+        "counters": counters,
+        "granted": granted,
+        "recording": {**(final.get("recording") or {}), "file_bytes": size},
+        "cpu_us_per_tick": {
+            "supervisor": (last.supervisor_s - first.supervisor_s) / ticks * 1e6,
+            "worker": (last.worker_s - first.worker_s) / ticks * 1e6,
+            "driver": (last.driver_s - first.driver_s) / ticks * 1e6,
+        },
+        "problems": _problems(counters, mode, cause),
+    }
+    return Measured(job=job, series=series, facts=facts)
+
+
+def _wait(run: PacedRun, seconds: float) -> None:
+    until_ns = time.monotonic_ns() + int(seconds * 1e9)
+    while (left_s := (until_ns - time.monotonic_ns()) / 1e9) > 0:
+        if run.wait(min(left_s, SLICE_S)):
+            return
+
+
+def _series(timings: dict[str, I64], first: Moment, last: Moment) -> dict[str, I64]:
+    """Samples of the measured window: one per executed tick, of lateness one per planned tick."""
+    windows = {
+        "lateness_ns": (first.counters["planned"], last.counters["planned"]),
+        "work_ns": (first.counters["executed"], last.counters["executed"]),
+        "record_ns": (first.counters["executed"], last.counters["executed"]),
+    }
+    return {name: timings[name][begin:end] for name, (begin, end) in windows.items()}
+
+
+def _stages(recorded: Recording, first_ns: int, last_ns: int) -> dict[str, I64]:
+    """Inference and hand-off of every chunk of the window, from the recording.
+
+    Hand-off: from the observation being ready to the control thread seeing its chunk, without the time inside the
+    engine. Preprocessing, decoding, both ways through shared memory and both wake-ups are in it.
+    """
+    ticks = recorded.ticks
+    offers = ticks.offered.astype(bool)
+    observed = dict(zip(ticks.observation_seq[offers].tolist(), ticks.observed_ns[offers].tolist(), strict=True))
+    rows = [
+        (chunk.arrived_ns - observed[chunk.seq], chunk.inferred_ns - chunk.preprocessed_ns,
+         chunk.preprocessed_ns - chunk.received_ns)
+        for chunk in recorded.chunks
+        if chunk.seq in observed and first_ns <= observed[chunk.seq] < last_ns and chunk.inferred_ns > 0
+    ]  # fmt: skip
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return {
+        "handoff_ns": table[:, 0] - table[:, 1],
+        "round_trip_ns": table[:, 0],
+        "infer_ns": table[:, 1],
+        "preprocess_ns": table[:, 2],
+    }
+
+
+def _problems(counters: dict[str, int], mode: str, cause: str) -> list[str]:
+    found = []
+    if counters["planned"] != counters["executed"] + counters["missed"]:
+        found.append(f"ticks do not add up: {counters['planned']} planned, {counters}")
+    if mode != "Running":
+        found.append(f"left Running for {mode}: {cause}")
+    return found

@@ -1,0 +1,58 @@
+"""The floor: what the operating system alone costs, and whether it held still for long enough to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benches.job import I64, NO_SAMPLES, Measured
+from interlock.view.percentiles import SUPPORT
+
+RESTLESS = 1.2  # a floor that differs from itself by more than the tightest target tells nothing about that target
+COMPARED = (99.0, 95.0, 90.0, 50.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """Lateness of bare loops around one or several measurements, in nanoseconds."""
+
+    before: I64
+    after: I64
+
+    @classmethod
+    def around(cls, measured: Iterable[Measured]) -> Floor:
+        """The floors of measurements that were taken side by side under the same conditions."""
+        parts = list(measured)
+        return cls(
+            before=np.concatenate([NO_SAMPLES, *(part.floor_before for part in parts)]),
+            after=np.concatenate([NO_SAMPLES, *(part.floor_after for part in parts)]),
+        )
+
+    @property
+    def samples(self) -> I64:
+        """All of it."""
+        return np.concatenate([self.before, self.after])
+
+    def at(self, percent: float) -> float | None:
+        """One percentile of all of it, in nanoseconds; None where the samples do not support it."""
+        samples = self.samples
+        return float(np.percentile(samples, percent)) if samples.size >= SUPPORT[percent] else None
+
+    def unrest(self) -> tuple[float, float] | None:
+        """(percent, larger over smaller of before and after) at the highest percentile that both support."""
+        smaller = min(self.before.size, self.after.size)
+        for percent in COMPARED:
+            if smaller >= SUPPORT[percent]:
+                low, high = sorted(float(np.percentile(part, percent)) for part in (self.before, self.after))
+                return percent, high / max(low, 1.0)
+        return None
+
+    def complaint(self) -> str:
+        """Why nothing can be told from this floor; empty when it held still."""
+        unrest = self.unrest()
+        if unrest is None:
+            return "noisy: floor too short to tell"
+        percent, ratio = unrest
+        return f"noisy: floor p{percent:g} differs from itself by {ratio:.1f}x" if ratio > RESTLESS else ""
