@@ -235,6 +235,16 @@ impl Supervisor {
         Counters { schedule: self.schedule.counters(), align: self.align.counters(), ..self.counters }
     }
 
+    /// The same without copying: what the schedule and the align stage counted stands as they were at the start.
+    pub fn own_counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What the schedule counted.
+    pub fn schedule_counters(&self) -> crate::schedule::ScheduleCounters {
+        self.schedule.counters()
+    }
+
     fn uses_policy(&self) -> bool {
         match self.mode {
             Mode::Running | Mode::Degraded => true,
