@@ -26,7 +26,7 @@ const ARRIVED: f64 = 1e-6;
 /// Which behaviour, by what made it necessary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Nothing: stay where the last command left the robot.
+    /// Nothing: the robot is at rest and stays where the last command left it.
     Hold,
     /// Armed outside the start envelope.
     BeforeStart,
@@ -163,11 +163,6 @@ impl Fallback {
     /// Lets a behaviour act from the last command on.
     pub fn begin(&mut self, cause: Cause, guard: &Guard, sample: &Sample) {
         self.cause = cause;
-        self.phase = match self.behaviours.of(cause) {
-            Behaviour::StopAndHold | Behaviour::GoTo { .. } => Phase::Brake,
-            Behaviour::Damp { .. } => Phase::Damp,
-            Behaviour::PolicyZeroGoal => Phase::Policy,
-        };
         self.elapsed = 0;
         self.still = 0;
         // Drives that were let go pull nowhere: begin where the robot is.
@@ -178,10 +173,17 @@ impl Fallback {
         }
         for ((speed, measured), pace) in self.speed.iter_mut().zip(&sample.vel).zip(&self.pace) {
             let moves = if measured.is_finite() { *measured } else { 0.0 };
-            let most = if pace.step.is_finite() { pace.step } else { 0.0 };
+            let most = if pace.step.is_finite() && cause != Cause::Hold { pace.step } else { 0.0 };
             *speed = moves.min(most).max(-most);
         }
         self.target.copy_from_slice(&self.from);
+        let is_at_rest = if self.is_spring { self.is_slow() } else { guard.is_at_rest() };
+        self.phase = match self.behaviours.of(cause) {
+            Behaviour::StopAndHold if is_at_rest => Phase::Stay,
+            Behaviour::StopAndHold | Behaviour::GoTo { .. } => Phase::Brake,
+            Behaviour::Damp { .. } => Phase::Damp,
+            Behaviour::PolicyZeroGoal => Phase::Policy,
+        };
     }
 
     /// One tick of the acting behaviour. A behaviour that needs the policy holds when asked to act without it.
@@ -217,7 +219,7 @@ impl Fallback {
             for ((target, from), speed) in self.target.iter_mut().zip(&self.from).zip(&self.speed) {
                 *target = from + speed * share;
             }
-            let is_at_rest = time >= SPRING_STOP_S || self.speed.iter().all(|speed| *speed == 0.0);
+            let is_at_rest = time >= SPRING_STOP_S || self.is_slow();
             (guard.admit_safe(sample, mode, Motion::Toward(&self.target)), is_at_rest)
         } else {
             let ruling = guard.admit_safe(sample, mode, Motion::Brake);
@@ -277,6 +279,10 @@ impl Fallback {
         self.from.copy_from_slice(&self.target);
         self.speed.fill(0.0);
         self.phase = Phase::Stay;
+    }
+
+    fn is_slow(&self) -> bool {
+        self.speed.iter().all(|speed| *speed == 0.0)
     }
 
     fn ticks(&self, span_s: f64) -> u64 {

@@ -132,8 +132,14 @@ pub const fn next(mode: Mode, event: Event) -> Step {
             E::Arm => To(M::Armed),
             E::DriverLost => To(M::Faulted),
             E::Start | E::Recover | E::Takeover | E::Release => Refuse,
-            E::Stop | E::Disarm | E::Quit | E::TerminalClosed => Stay,
-            E::PolicyLost(_) | E::GoalLost | E::Degrade(_) | E::StopDone => Stay,
+            E::Stop
+            | E::Disarm
+            | E::Quit
+            | E::TerminalClosed
+            | E::PolicyLost(_)
+            | E::GoalLost
+            | E::Degrade(_)
+            | E::StopDone => Stay,
         },
         M::Armed => match event {
             E::Start => To(M::Running),
@@ -185,8 +191,14 @@ pub const fn next(mode: Mode, event: Event) -> Step {
         M::Faulted => match event {
             E::Disarm => To(M::Idle),
             E::Arm | E::Start | E::Recover | E::Takeover | E::Release => Refuse,
-            E::Stop | E::Quit | E::TerminalClosed | E::DriverLost => Stay,
-            E::PolicyLost(_) | E::GoalLost | E::Degrade(_) | E::StopDone => Stay,
+            E::Stop
+            | E::Quit
+            | E::TerminalClosed
+            | E::DriverLost
+            | E::PolicyLost(_)
+            | E::GoalLost
+            | E::Degrade(_)
+            | E::StopDone => Stay,
         },
     }
 }

@@ -7,13 +7,14 @@
 mod arming;
 mod goal;
 mod outcome;
+mod transitions;
 mod watch;
 
 use crate::align::Align;
 use crate::code::Code;
 use crate::fallback::{Cause, Fallback};
 use crate::guard::{Guard, Ruling, RulingKind, Situation};
-use crate::mode::{next, Event, Mode, Step};
+use crate::mode::{Event, Mode};
 use crate::plan::{CommandKind, Plan, PlanError, Safe, Start, Timing};
 use crate::sample::{Chunk, Observation, Sample};
 use crate::schedule::{Schedule, Wanted};
@@ -125,12 +126,13 @@ impl Supervisor {
             self.align.take(now_ns, sample).unwrap_or_default();
         }
         self.goal.advance(ticks);
-        // Whoever cannot see or is not told where to go may not go on.
         self.watch.excuse(self.timing.tick_ns.saturating_mul(i64::from(skipped)));
-        self.check_senses(now_ns);
+        // Whoever cannot see or is not told where to go may not go on.
+        let is_inference_tick = self.advance_policy(ticks);
+        self.check_senses(now_ns, is_inference_tick);
         self.check_goal(now_ns);
         // What the worker is given.
-        let due = self.advance_policy(ticks) && self.uses_policy();
+        let due = is_inference_tick && self.uses_policy();
         self.offered_seq = 0;
         if due {
             self.offer(now_ns);
@@ -146,12 +148,15 @@ impl Supervisor {
     /// Decides what is sent in the tick due at `now_ns`. `chunk`: the newest that arrived.
     pub fn act(&mut self, now_ns: i64, chunk: Option<&Chunk>) -> Outcome<'_> {
         // What the policy wants now, chosen by time.
-        let chunk_refused = chunk.map_or(Code::None, |chunk| self.take(now_ns, chunk));
+        let refused = chunk.and_then(|chunk| self.take(now_ns, chunk));
         self.check_worker(now_ns);
         let wanted = if self.uses_policy() { self.schedule.at(now_ns, &mut self.target) } else { Wanted::NOTHING };
 
         // The guard admits it, or the policy is lost and the safe behaviour acts in this very tick.
-        let (ruling, is_admitted) = self.judge(now_ns, &wanted);
+        let (mut ruling, is_admitted) = self.judge(now_ns, &wanted);
+        if let Some(code) = refused {
+            ruling.refuse(code, None);
+        }
         let sends = !matches!(self.mode, Mode::Idle | Mode::Faulted);
         if sends && !is_admitted {
             self.fallback.step(&mut self.guard, self.align.sample(), self.mode);
@@ -177,8 +182,8 @@ impl Supervisor {
             wanted,
             sample_seq: self.align.sample().seq,
             offered_seq: self.offered_seq,
-            chunk_refused,
             is_violation,
+            is_goal_zeroed: self.goal.is_zero_forced(),
         }
     }
 
@@ -235,21 +240,11 @@ impl Supervisor {
         Counters { schedule: self.schedule.counters(), align: self.align.counters(), ..self.counters }
     }
 
-    /// The same without copying: what the schedule and the align stage counted stands as they were at the start.
-    pub fn own_counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// What the schedule counted.
-    pub fn schedule_counters(&self) -> crate::schedule::ScheduleCounters {
-        self.schedule.counters()
-    }
-
     fn uses_policy(&self) -> bool {
         match self.mode {
             Mode::Running | Mode::Degraded => true,
-            Mode::Stopping | Mode::Holding => self.fallback.uses_policy(),
-            Mode::Idle | Mode::Armed | Mode::Takeover | Mode::Faulted => false,
+            Mode::Armed | Mode::Stopping | Mode::Holding => self.fallback.uses_policy(),
+            Mode::Idle | Mode::Takeover | Mode::Faulted => false,
         }
     }
 
@@ -290,12 +285,11 @@ impl Supervisor {
         self.counters.offered = self.counters.offered.saturating_add(1);
     }
 
-    fn check_senses(&mut self, now_ns: i64) {
-        if !self.uses_policy() {
-            return;
-        }
-        let code = self.align.freshness(now_ns).code();
-        if code != Code::None {
+    /// The measured state counts in every tick, images when they are about to be offered.
+    fn check_senses(&mut self, now_ns: i64, is_inference_tick: bool) {
+        let freshness = self.align.freshness(now_ns);
+        let code = if is_inference_tick { freshness.code() } else { freshness.state };
+        if self.uses_policy() && code != Code::None {
             self.lose(now_ns, code);
         }
     }
@@ -313,21 +307,21 @@ impl Supervisor {
     }
 
     /// Takes a chunk. A policy that answers with an error or with what is no action is lost; what merely comes from
-    /// another worker or too late is dropped.
-    fn take(&mut self, now_ns: i64, chunk: &Chunk) -> Code {
+    /// another worker or too late is dropped. Returns the code where the answer itself breaks the guard's list.
+    fn take(&mut self, now_ns: i64, chunk: &Chunk) -> Option<Code> {
         if !self.uses_policy() {
-            return Code::WrongMode;
+            return None;
         }
         if chunk.generation == self.generation {
             self.watch.answered(chunk.seq);
         }
-        let Err(code) = self.schedule.accept(now_ns, chunk) else { return Code::None };
+        let code = self.schedule.accept(now_ns, chunk).err()?;
         self.counters.dropped_by.add(code);
         let is_harmless = matches!(code, Code::RetiredGeneration | Code::OldSequence | Code::NoValidAction);
         if !is_harmless {
             self.lose(now_ns, code);
         }
-        code
+        matches!(code, Code::NotFinite | Code::Dimension).then_some(code)
     }
 
     fn check_worker(&mut self, now_ns: i64) {
@@ -357,122 +351,6 @@ impl Supervisor {
             }
         }
         (ruling, !ruling.is_refused())
-    }
-
-    fn lose(&mut self, now_ns: i64, code: Code) {
-        self.counters.lost_by.add(code);
-        self.apply(now_ns, Event::PolicyLost(code)).unwrap_or_default();
-    }
-
-    fn apply(&mut self, now_ns: i64, event: Event) -> Result<(), Code> {
-        let stops = matches!(self.mode, Mode::Stopping | Mode::Holding);
-        if matches!(event, Event::PolicyLost(_)) && stops && !self.fallback.uses_policy() {
-            return Ok(());
-        }
-        match next(self.mode, event) {
-            Step::Stay => Ok(()),
-            Step::Refuse => Err(Code::WrongMode),
-            Step::To(mode) => {
-                self.check_request(now_ns, event)?;
-                self.enter(now_ns, mode, event);
-                Ok(())
-            }
-        }
-    }
-
-    /// What must hold before a person's request is granted; what happens by itself is never refused.
-    fn check_request(&self, now_ns: i64, event: Event) -> Result<(), Code> {
-        let sample = self.align.sample();
-        let is_at_start = arming::check_start(&self.start, sample);
-        match event {
-            Event::Arm | Event::Recover => {
-                self.ready.check()?;
-                self.check_fresh(now_ns)?;
-                self.guard.check_inside(sample).map_err(|(code, _)| code)?;
-                arming::check_policy_lost(&self.safe.policy_lost, self.safe.floating_base)?;
-                is_at_start.or_else(|code| self.safe.before_start.as_ref().map(|_| ()).ok_or(code))
-            }
-            Event::Start => {
-                self.ready.check()?;
-                self.check_fresh(now_ns)?;
-                is_at_start?;
-                let is_told = self.fallback.is_policy(Cause::GoalLost) || !self.goal.is_lost(now_ns);
-                match (self.fallback.is_done(), self.goal.is_complete(), is_told) {
-                    (true, true, true) => Ok(()),
-                    (true, true, false) => Err(Code::GoalLost),
-                    _ => Err(Code::NotReady),
-                }
-            }
-            // Nobody there yet whose commands could be taken: holding instead would drop a robot that balances.
-            Event::Takeover => Err(Code::NotReady),
-            Event::Disarm if self.mode == Mode::Armed && !self.fallback.is_done() => Err(Code::NotReady),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_fresh(&self, now_ns: i64) -> Result<(), Code> {
-        match self.align.freshness(now_ns).code() {
-            Code::None => Ok(()),
-            code => Err(code),
-        }
-    }
-
-    fn enter(&mut self, now_ns: i64, mode: Mode, event: Event) {
-        let had_policy = self.uses_policy();
-        let was = self.mode;
-        self.mode = mode;
-        let sample = self.align.sample();
-        match mode {
-            Mode::Idle => {
-                self.level = 0;
-                self.schedule.clear();
-            }
-            Mode::Armed => {
-                self.level = 0;
-                self.cause = Code::None;
-                if was == Mode::Idle || self.fallback.is_passive() {
-                    self.guard.start(sample);
-                }
-                let is_at_start = arming::check_start(&self.start, sample).is_ok();
-                let cause = if is_at_start { Cause::Hold } else { Cause::BeforeStart };
-                self.fallback.begin(cause, &self.guard, sample);
-            }
-            Mode::Running => self.begin_policy(now_ns),
-            Mode::Takeover => self.fallback.begin(Cause::Hold, &self.guard, sample),
-            Mode::Degraded => {
-                self.level = self.level.saturating_add(1);
-                self.cause = event.cause();
-            }
-            Mode::Stopping => {
-                self.cause = event.cause();
-                let asked = match event {
-                    Event::PolicyLost(_) => Cause::PolicyLost,
-                    Event::GoalLost => Cause::GoalLost,
-                    _ => Cause::OnExit,
-                };
-                // A policy that does not run now is not started in order to stop.
-                let cause = if self.fallback.is_policy(asked) && !had_policy { Cause::PolicyLost } else { asked };
-                self.fallback.begin(cause, &self.guard, sample);
-                self.goal.force_zero(self.fallback.uses_policy());
-            }
-            Mode::Holding => {}
-            Mode::Faulted => self.cause = event.cause(),
-        }
-    }
-
-    /// A new episode: nothing of the one before counts any more.
-    fn begin_policy(&mut self, now_ns: i64) {
-        let timing = &self.timing;
-        let first_ns = timing.action_delay_ns.saturating_add(timing.inference_deadline_ns);
-        let slack_ns = timing.tick_ns.saturating_mul(2);
-        self.first_by_ns = Some(now_ns.saturating_add(first_ns).saturating_add(slack_ns));
-        self.observation.episode = self.observation.episode.saturating_add(1);
-        self.policy_tick = None;
-        self.generation = self.next_generation;
-        self.schedule.begin(self.generation, self.observation.seq, sent(self.kind, &self.guard));
-        self.guard.put_in_charge(self.generation);
-        self.watch.restart();
-        self.goal.restart();
     }
 }
 

@@ -250,3 +250,33 @@ impl Spring {
 fn meet(first: (f64, f64), second: (f64, f64)) -> (f64, f64) {
     (within(first.0, second.0, second.1), within(first.1, second.0, second.1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Plan::check` refuses such gains already; the guard does not rely on it.
+    #[test]
+    fn a_command_with_gains_above_the_robots_is_refused() {
+        let mut spring = Spring {
+            kp: 1.0,
+            kd: 0.1,
+            lo: -1.0,
+            hi: 1.0,
+            refuse_lo: -1.0,
+            refuse_hi: 1.0,
+            torque: FREE,
+            step: FREE,
+            vel_measured: FREE,
+            is_too_stiff: false,
+            target: 0.0,
+            anchor: 0.0,
+            wanted: 0.0,
+            damping: 0.1,
+        };
+        let still = Measured { q: 0.0, dq: 0.0 };
+        assert_eq!(spring.refuses(still, 0.0), None);
+        spring.is_too_stiff = true;
+        assert_eq!(spring.refuses(still, 0.0), Some(Code::Gain));
+    }
+}

@@ -99,7 +99,7 @@ impl Ruling {
         self.codes.add(code, Some(joint));
     }
 
-    pub(super) fn refuse(&mut self, code: Code, joint: Option<usize>) {
+    pub(crate) fn refuse(&mut self, code: Code, joint: Option<usize>) {
         self.codes.add(code, joint);
         self.kind = RulingKind::Refused;
         self.refusal = self.refusal.or(Some(code));

@@ -22,6 +22,12 @@ pub enum Wire {
 ///
 /// It can be read by everybody and made, filled or copied by nobody but the guard:
 ///
+/// ```
+/// fn read(command: &interlock_core::guard::SafeCommand) -> f64 {
+///     command.target().iter().sum()
+/// }
+/// ```
+///
 /// ```compile_fail,E0451
 /// use interlock_core::guard::{SafeCommand, Wire};
 /// use interlock_core::mode::Mode;
@@ -35,9 +41,9 @@ pub enum Wire {
 /// interlock_core::guard::SafeCommand::new(6);
 /// ```
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0308
 /// fn keep(command: &interlock_core::guard::SafeCommand) -> interlock_core::guard::SafeCommand {
-///     command.to_owned().clone().into_inner()
+///     command.clone()
 /// }
 /// ```
 ///

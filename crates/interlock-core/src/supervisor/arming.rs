@@ -49,7 +49,7 @@ fn tilt([w, x, y, z]: [f64; 4]) -> Option<f64> {
     let is_rotation = (norm - 1.0).abs() <= UNIT;
     is_rotation.then(|| {
         let up = 1.0 - 2.0 * (x * x + y * y) / (norm * norm);
-        up.min(1.0).max(-1.0).acos()
+        up.clamp(-1.0, 1.0).acos()
     })
 }
 

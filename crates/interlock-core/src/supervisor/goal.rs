@@ -78,6 +78,10 @@ impl GoalKeeper {
         self.is_zero_forced = is_forced;
     }
 
+    pub fn is_zero_forced(&self) -> bool {
+        self.is_zero_forced
+    }
+
     /// Whether the goal is older than it may be.
     pub fn is_lost(&self, now_ns: i64) -> bool {
         let age_ns = now_ns.saturating_sub(self.state.stamp_ns);

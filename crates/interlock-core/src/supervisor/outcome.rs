@@ -75,9 +75,12 @@ impl Counters {
             RulingKind::Refused => self.refused = self.refused.saturating_add(1),
         }
         let refusal = ruling.refusal;
-        refusal.into_iter().for_each(|code| self.refused_by.add(code));
-        let limiting = ruling.codes.iter().filter(|code| Some(*code) != refusal);
-        limiting.for_each(|code| self.limited_by.add(code));
+        if let Some(code) = refusal {
+            self.refused_by.add(code);
+        }
+        for code in ruling.codes.iter().filter(|code| Some(*code) != refusal) {
+            self.limited_by.add(code);
+        }
     }
 }
 
@@ -106,8 +109,8 @@ pub struct Outcome<'a> {
     pub sample_seq: u64,
     /// Sequence number of the observation offered in this tick, 0 for none.
     pub offered_seq: u64,
-    /// Why the chunk given in this tick was not used, `None` if it was or there was none; `WrongMode` while no policy acts.
-    pub chunk_refused: Code,
     /// The first tick of a limited or refused stretch: one `constraint_violation`.
     pub is_violation: bool,
+    /// The policy is given a zero goal because the operator's is gone or the robot is to stop.
+    pub is_goal_zeroed: bool,
 }

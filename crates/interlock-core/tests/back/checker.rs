@@ -1,5 +1,9 @@
 //! The limits typed again: an observer that sees nothing but what was sent and the tick.
-#![allow(dead_code, reason = "each test binary uses some of it")]
+#![allow(
+    dead_code,
+    clippy::many_single_char_names,
+    reason = "each test binary uses some of it; p, v, a, j are what they are called"
+)]
 
 /// Rounding of one position of a few rad, with room for a difference of differences.
 const EPSILON: f64 = 4.0 * f64::EPSILON;
@@ -127,8 +131,7 @@ impl Adversary {
         let (low, high) = (self.centre - self.reach, self.centre + self.reach);
         self.value = match self.kind {
             // Steps that stand.
-            0 if self.left % 10 == 0 => numbers.within(low, high),
-            0 => self.value,
+            0 if self.left.is_multiple_of(10) => numbers.within(low, high),
             // Noise over everything.
             1 => numbers.within(low, high),
             // Sinusoids up to and beyond what can be followed.
@@ -139,7 +142,7 @@ impl Adversary {
             5 => self.value - self.rate * h * 0.3,
             // Bang-bang between the limits and just beyond.
             6 => {
-                if (self.time * self.rate * 2.0) as u64 % 2 == 0 {
+                if ((self.time * self.rate * 2.0) as u64).is_multiple_of(2) {
                     low
                 } else {
                     high
@@ -147,7 +150,7 @@ impl Adversary {
             }
             // Small noise around the last command.
             7 => now + numbers.within(-1.0, 1.0) * 1e-3 * self.reach,
-            // Stands still.
+            // Stands still, also between steps.
             _ => self.value,
         };
         self.value = self.value.clamp(low - 0.3 * self.reach, high + 0.3 * self.reach);

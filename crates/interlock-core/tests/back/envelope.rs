@@ -35,6 +35,7 @@ pub fn sample(pos: &[f64], vel: &[f64], now_ns: i64) -> Sample {
     sample
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "as the plan wants it")]
 fn bounds(values: &[f64], beyond: f64) -> Option<Vec<Bound>> {
     Some(values.iter().map(|limit| Bound { limit: *limit, refuse_beyond: beyond * limit }).collect())
 }
