@@ -148,14 +148,15 @@ impl Supervisor {
     /// Decides what is sent in the tick due at `now_ns`. `chunk`: the newest that arrived.
     pub fn act(&mut self, now_ns: i64, chunk: Option<&Chunk>) -> Outcome<'_> {
         // What the policy wants now, chosen by time.
-        let refused = chunk.and_then(|chunk| self.take(now_ns, chunk));
+        let chunk_refused = chunk.map_or(Code::None, |chunk| self.take(now_ns, chunk));
         self.check_worker(now_ns);
         let wanted = if self.uses_policy() { self.schedule.at(now_ns, &mut self.target) } else { Wanted::NOTHING };
 
         // The guard admits it, or the policy is lost and the safe behaviour acts in this very tick.
         let (mut ruling, is_admitted) = self.judge(now_ns, &wanted);
-        if let Some(code) = refused {
-            ruling.refuse(code, None);
+        if matches!(chunk_refused, Code::NotFinite | Code::Dimension) {
+            // The schedule looked first, but this is the guard's list.
+            ruling.refuse(chunk_refused, None);
         }
         let sends = !matches!(self.mode, Mode::Idle | Mode::Faulted);
         if sends && !is_admitted {
@@ -182,6 +183,7 @@ impl Supervisor {
             wanted,
             sample_seq: self.align.sample().seq,
             offered_seq: self.offered_seq,
+            chunk_refused,
             is_violation,
             is_goal_zeroed: self.goal.is_zero_forced(),
         }
@@ -238,6 +240,16 @@ impl Supervisor {
     /// Sums over all ticks.
     pub fn counters(&self) -> Counters {
         Counters { schedule: self.schedule.counters(), align: self.align.counters(), ..self.counters }
+    }
+
+    /// The same without copying: what the schedule and the align stage counted stands as they were at the start.
+    pub fn own_counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What the schedule counted.
+    pub fn schedule_counters(&self) -> crate::schedule::ScheduleCounters {
+        self.schedule.counters()
     }
 
     fn uses_policy(&self) -> bool {
@@ -307,21 +319,21 @@ impl Supervisor {
     }
 
     /// Takes a chunk. A policy that answers with an error or with what is no action is lost; what merely comes from
-    /// another worker or too late is dropped. Returns the code where the answer itself breaks the guard's list.
-    fn take(&mut self, now_ns: i64, chunk: &Chunk) -> Option<Code> {
+    /// another worker or too late is dropped.
+    fn take(&mut self, now_ns: i64, chunk: &Chunk) -> Code {
         if !self.uses_policy() {
-            return None;
+            return Code::WrongMode;
         }
         if chunk.generation == self.generation {
             self.watch.answered(chunk.seq);
         }
-        let code = self.schedule.accept(now_ns, chunk).err()?;
+        let Err(code) = self.schedule.accept(now_ns, chunk) else { return Code::None };
         self.counters.dropped_by.add(code);
         let is_harmless = matches!(code, Code::RetiredGeneration | Code::OldSequence | Code::NoValidAction);
         if !is_harmless {
             self.lose(now_ns, code);
         }
-        matches!(code, Code::NotFinite | Code::Dimension).then_some(code)
+        code
     }
 
     fn check_worker(&mut self, now_ns: i64) {

@@ -109,6 +109,8 @@ pub struct Outcome<'a> {
     pub sample_seq: u64,
     /// Sequence number of the observation offered in this tick, 0 for none.
     pub offered_seq: u64,
+    /// Why the chunk given in this tick was not used, `None` if it was or there was none; `WrongMode` while no policy acts.
+    pub chunk_refused: Code,
     /// The first tick of a limited or refused stretch: one `constraint_violation`.
     pub is_violation: bool,
     /// The policy is given a zero goal because the operator's is gone or the robot is to stop.
