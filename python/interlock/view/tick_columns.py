@@ -133,12 +133,12 @@ class TickColumns:
         """Appends one `interlock.v1.Tick`."""
         for name, column in self._scalars.items():
             column.append(getattr(message, name))
-        for name, column in self._rows.items():
+        for name, row in self._rows.items():
             values, absent = getattr(message, name), self._absent[name]
             if not values:
-                column.extend(absent)
+                row.extend(absent)
             elif len(values) == len(absent):
-                column.extend(values)
+                row.extend(values)
                 if name in GAINS:
                     self._absent[name] = array("d", values)
             else:
@@ -151,9 +151,10 @@ class TickColumns:
         scalars: dict[str, Any] = {name: _column(each, np.int64) for name, each in self._scalars.items()}
         for name in ("sent", "offered"):
             scalars[name] = scalars[name].astype(np.bool_)
-        rows = {name: _column(each, np.float64) for name, each in self._rows.items()}
+        lists: dict[str, Any] = dict(self._lists)
+        rows: dict[str, Any] = {name: _column(each, np.float64) for name, each in self._rows.items()}
         shaped = {name: each.reshape(-1, max(BASE_ROWS.get(name, self._joints), 1)) for name, each in rows.items()}
-        return Ticks(**scalars, **shaped, **self._lists)
+        return Ticks(**scalars, **shaped, **lists)
 
 
 def _column(values: array[Any], dtype: Any) -> NDArray[Any]:
