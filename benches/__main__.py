@@ -47,10 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 0
     with console.status("starting") as status:
-        lab = Lab(is_quick=asked.quick, scale=asked.scale, on_job=status.update)
         try:
-            for each in chosen:
-                code = max(code, _run(each, lab, console, document["benchmarks"]))
+            with Lab(is_quick=asked.quick, scale=asked.scale, on_job=status.update) as lab:
+                for each in chosen:
+                    code = max(code, _run(each, lab, console, document["benchmarks"]))
         except KeyboardInterrupt:
             document["interrupted"] = True
             code = INTERRUPTED

@@ -21,14 +21,11 @@ def main() -> int:
     if os.getppid() != launched["parent_pid"]:
         return 130
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from benches.job import NO_SAMPLES, Job  # noqa: PLC0415
+    from benches.job import NO_SAMPLES, Given, Job  # noqa: PLC0415
 
     job = Job(**launched["job"])
-    contender = import_module(f"benches.contenders.{job.contender}")
-    if job.contender == "start":
-        measured = contender.measure(job, launched["launched_ns"])
-        measured.write(Path(sys.argv[1]))
-        return 0
+    given = Given(folder=Path(launched["folder"]), launched_ns=launched["launched_ns"])
+    measure = import_module(f"benches.contenders.{job.contender}").measure
     from benches.busy import busy_thread  # noqa: PLC0415
     from interlock import _core  # noqa: PLC0415
 
@@ -39,7 +36,7 @@ def main() -> int:
 
     with busy_thread(is_busy=job.is_busy):
         before = floor()
-        measured = contender.measure(job)
+        measured = measure(job, given)
         measured.floor_before, measured.floor_after = before, floor()
     measured.write(Path(sys.argv[1]))
     return 0

@@ -20,6 +20,7 @@ class Floor:
 
     before: I64
     after: I64
+    period_ns: int
 
     @classmethod
     def around(cls, measured: Iterable[Measured]) -> Floor:
@@ -28,6 +29,7 @@ class Floor:
         return cls(
             before=np.concatenate([NO_SAMPLES, *(part.floor_before for part in parts)]),
             after=np.concatenate([NO_SAMPLES, *(part.floor_after for part in parts)]),
+            period_ns=1_000_000_000 // parts[0].job.rate_hz,
         )
 
     @property
@@ -55,4 +57,9 @@ class Floor:
         if unrest is None:
             return "noisy: floor too short to tell"
         percent, ratio = unrest
-        return f"noisy: floor p{percent:g} differs from itself by {ratio:.1f}x" if ratio > RESTLESS else ""
+        if ratio > RESTLESS:
+            return f"noisy: floor p{percent:g} differs from itself by {ratio:.1f}x"
+        highest = float(np.percentile(self.samples, percent))
+        if highest > self.period_ns / 2:
+            return f"noisy: a bare loop is {highest / 1e6:.1f} ms late at p{percent:g}"
+        return ""

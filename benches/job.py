@@ -55,6 +55,19 @@ class Job:
         return replace(self, seconds=self.seconds * factor, floor_seconds=self.floor_seconds * factor)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a measuring process is given beside its job.
+
+    Attributes:
+        folder: Graphs and, for `start`, a policy folder with its robot.
+        launched_ns: When its launch began, monotonic clock.
+    """
+
+    folder: Path
+    launched_ns: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Measured:
     """What a process measured. Durations in nanoseconds.

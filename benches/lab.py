@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 
+from benches.fixtures.prepare import write_graphs
 from benches.host import Load
 from benches.job import Job, Measured, pooled
 
@@ -39,7 +41,27 @@ class Lab:
     is_quick: bool = False
     scale: float = 1.0
     on_job: Callable[[str], None] = lambda _text: None
+    _folder: TemporaryDirectory[str] = field(default_factory=lambda: TemporaryDirectory(prefix="interlock-bench-"))
+    _has_graphs: bool = False
     _kept: dict[tuple[Job, int], Measured] = field(default_factory=dict)
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    @property
+    def folder(self) -> Path:
+        """Graphs that measuring processes read; made on first use."""
+        folder = Path(self._folder.name)
+        if not self._has_graphs:
+            self.on_job("making networks")
+            write_graphs(folder)
+            self._has_graphs = True
+        return folder
 
     def run(self, job: Job) -> Measured:
         """One job, once."""
@@ -69,7 +91,7 @@ class Lab:
         return [pooled(parts) for parts in found]
 
     def _process(self, job: Job, out: Path) -> None:
-        asked = {"job": asdict(job), "parent_pid": os.getpid()}
+        asked = {"job": asdict(job), "parent_pid": os.getpid(), "folder": str(self.folder)}
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with (out.parent / "stderr").open("w+b") as said:
             launched_ns = time.monotonic_ns()

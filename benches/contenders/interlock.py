@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from benches.contenders.running import begin, options_of
 from benches.fixtures.policies import actor_bound, chunk_bound
-from benches.fixtures.texts import DRIVER
-from benches.job import I64, Job, Measured
+from benches.job import I64, Given, Job, Measured
 from interlock.runtime.bound import Bound
-from interlock.serve.paced import PacedOptions, PacedRun
+from interlock.serve.paced import PacedRun
 from interlock.view.recording import Recording
 
 WARMUP_S = 0.3
 SLICE_S = 0.25  # Ctrl-C is heard between two waits
-MODE_TIMEOUT_S = 10.0
-GOAL = (0.5, 0.0, 0.0)
 COUNTED = ("planned", "executed", "missed", "offered", "chunks", "late", "limited", "refused", "control_allocations")
 
 
@@ -54,40 +52,19 @@ def processor_s(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)  # the kernel's number for that process's CPU clock
 
 
-def bound_of(job: Job) -> Bound:
+def bound_of(job: Job, folder: Path) -> Bound:
     """Policy and robot of a job."""
     if job.has_cameras:
-        return chunk_bound(job.joints, job.rate_hz)
-    return actor_bound(job.joints, job.kind, job.rate_hz)
+        return chunk_bound(folder, job.rate_hz)
+    return actor_bound(folder, job.joints, job.kind, job.rate_hz)
 
 
-def options_of(job: Job, recording: Path) -> PacedOptions:
-    """How a job is run: recorded, guarded, one inference thread."""
-    return PacedOptions(
-        driver=DRIVER,
-        recording=recording,
-        record_images="png" if job.has_cameras else "none",
-        header={"benchmark": True},
-        realtime_priority=job.priority,
-        simulated=True,
-    )
-
-
-def begin(run: PacedRun) -> None:
-    """Arms and starts. Raises `RuntimeError` with the loop's own reason when it does not come to that."""
-    if run.bound.plan["goal"]["velocity"] is not None:
-        run.retask(None, GOAL)
-    for request, mode in (("arm", "Armed"), ("start", "Running")):
-        run.request(request)
-        if run.wait_mode(mode, timeout_s=MODE_TIMEOUT_S) is None:
-            raise RuntimeError(f"{request} was not granted: {run.status()}")
-
-
-def measure(job: Job) -> Measured:
+def measure(job: Job, given: Given) -> Measured:
     """Runs a policy in mode Running for `job.seconds`."""
+    bound = bound_of(job, given.folder)
     with TemporaryDirectory(prefix="interlock-bench-") as folder:
         recording = Path(folder) / "run.mcap"
-        with PacedRun(bound_of(job), options_of(job, recording)) as run:
+        with PacedRun(bound, options_of(job, recording)) as run:
             begin(run)
             _wait(run, WARMUP_S)
             first = Moment.of(run)
@@ -101,6 +78,11 @@ def measure(job: Job) -> Measured:
         size = recording.stat().st_size
     counters = {name: last.counters[name] - first.counters[name] for name in COUNTED}
     series = _series(timings, first, last) | _stages(recorded, first.monotonic_ns, last.monotonic_ns)
+    unanswered = _unanswered(recorded, first.monotonic_ns, last.monotonic_ns)
+    if bound.plan["timing"]["synchronous"] and unanswered:
+        # Nobody saw when these were answered; they took the deadline at least.
+        at_least = np.full(unanswered, bound.plan["timing"]["inference_deadline_ns"], dtype=np.int64)
+        series["handoff_ns"] = np.concatenate([series["handoff_ns"], at_least])
     ticks = max(counters["executed"], 1)
     facts: dict[str, Any] = {
         "counters": counters,
@@ -111,6 +93,7 @@ def measure(job: Job) -> Measured:
             "worker": (last.worker_s - first.worker_s) / ticks * 1e6,
             "driver": (last.driver_s - first.driver_s) / ticks * 1e6,
         },
+        "unanswered": unanswered,
         "problems": _problems(counters, mode, cause),
     }
     return Measured(job=job, series=series, facts=facts)
@@ -155,6 +138,13 @@ def _stages(recorded: Recording, first_ns: int, last_ns: int) -> dict[str, I64]:
         "infer_ns": table[:, 1],
         "preprocess_ns": table[:, 2],
     }
+
+
+def _unanswered(recorded: Recording, first_ns: int, last_ns: int) -> int:
+    """Observations of the window whose chunk was never seen: a newer one took its place."""
+    ticks = recorded.ticks
+    offers = ticks.offered.astype(bool) & (ticks.observed_ns >= first_ns) & (ticks.observed_ns < last_ns)
+    return len(set(ticks.observation_seq[offers].tolist()) - {chunk.seq for chunk in recorded.chunks})
 
 
 def _problems(counters: dict[str, int], mode: str, cause: str) -> list[str]:

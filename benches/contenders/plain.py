@@ -15,7 +15,7 @@ import onnxruntime
 
 from benches.fixtures.policies import actor_graph
 from benches.fixtures.texts import actor_texts
-from benches.job import Job, Measured
+from benches.job import Given, Job, Measured
 
 WARMUP_TICKS = 30
 DEFAULT_RAD, SCALE = np.float32(0.1), np.float32(0.25)
@@ -32,9 +32,9 @@ def session(graph: bytes, threads: int) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
-def measure(job: Job) -> Measured:
+def measure(job: Job, given: Given) -> Measured:
     """Runs the loop for `job.seconds`."""
-    engine = session(actor_graph(job.joints), job.threads)
+    engine = session(actor_graph(given.folder, job.joints), job.threads)
     granted = _realtime(job.priority)
     try:
         measured = _loop(job, engine)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benches.fixtures.policies import chunk_bound
 from benches.fixtures.texts import CAMERA_HW, CAMERAS, SIDE
-from benches.job import Job, Measured
+from benches.job import Given, Job, Measured
 from interlock import _core
 
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
@@ -20,7 +20,7 @@ STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 WARMUP = 3
 
 
-def measure(job: Job) -> Measured:
+def measure(job: Job, given: Given) -> Measured:
     """Alternates both for `job.seconds`."""
     try:
         cv2 = import_module("cv2")
@@ -30,7 +30,7 @@ def measure(job: Job) -> Measured:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rng = np.random.default_rng(0)
     pictures = [[_picture(rng) for _ in CAMERAS] for _ in range(4)]
-    bound = chunk_bound(job.joints, job.rate_hz)
+    bound = chunk_bound(given.folder, job.rate_hz)
     pipeline = _core.Pipeline(bound.plan_json, None, str(bound.library))
     sample = np.zeros(3 * job.joints + 10)
     sample[3 * job.joints] = 1.0
@@ -53,7 +53,7 @@ def measure(job: Job) -> Measured:
     return Measured(
         job=job,
         series={"ours_ns": np.array(ours, dtype=np.int64), "reference_ns": np.array(theirs, dtype=np.int64)},
-        facts={"worst_grey_levels": worst, "opencv": cv2.__version__},
+        facts={"worst_grey_levels": round(worst, 3), "opencv": cv2.__version__},
     )
 
 

@@ -1,26 +1,27 @@
-"""From the launch of a cold process to the first command of the policy at the drives."""
+"""From the launch of a cold process to the first command of a release's policy at the drives."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benches.contenders.interlock import begin, bound_of, options_of
-from benches.job import Job, Measured
+from benches.contenders.running import begin, options_of
+from benches.fixtures.prepare import RELEASE
+from benches.job import Given, Job, Measured
+from interlock.cli.load import load_bound
 from interlock.serve.paced import PacedRun
 
 POLL_S = 0.002
 GIVE_UP_S = 10.0
 
 
-def measure(job: Job, launched_ns: int) -> Measured:
-    """Starts one run and takes it down again."""
-    from pathlib import Path  # noqa: PLC0415
-    from tempfile import TemporaryDirectory  # noqa: PLC0415
-
+def measure(job: Job, given: Given) -> Measured:
+    """Loads and verifies a policy folder, runs it, and takes it down again."""
     marks = {"imported_ns": time.monotonic_ns()}
-    bound = bound_of(job)
+    bound = load_bound(given.folder / RELEASE, given.folder / "robot.yaml")
     marks["bound_ns"] = time.monotonic_ns()
     with (
         TemporaryDirectory(prefix="interlock-bench-") as folder,
@@ -34,6 +35,7 @@ def measure(job: Job, launched_ns: int) -> Measured:
             if time.monotonic_ns() > until_ns or run.wait(POLL_S):
                 raise RuntimeError(f"no command came: {run.status()}")
         granted = dict(run.granted)
+    marks["first_ns"] = int(seen["first_write_ns"])
     marks["commanded_ns"] = int(seen["first_policy_write_ns"])
-    series = {name: np.array([at_ns - launched_ns], dtype=np.int64) for name, at_ns in marks.items()}
-    return Measured(job=job, series=series, facts={"granted": granted, "first_write_ns": seen["first_write_ns"]})
+    series = {name: np.array([at_ns - given.launched_ns], dtype=np.int64) for name, at_ns in marks.items()}
+    return Measured(job=job, series=series, facts={"granted": granted})
