@@ -39,7 +39,7 @@ class Script:
         die_s: When the worker dies; None: never.
         late: (second, milliseconds): the operating system is late.
         wait: (second, milliseconds): the tick waits for the worker.
-        vanish: (second, ticks): ticks are missing and nothing says why.
+        unrecorded: (second, ticks): ticks that the recorder drops.
         limited: (first second, ticks, code, joint).
         manual: On a manual clock.
         synchronous: Every tick waits for its own chunk.
@@ -58,7 +58,7 @@ class Script:
     die_s: float | None = 5.0
     late: list = field(default_factory=list)
     wait: list = field(default_factory=list)
-    vanish: list = field(default_factory=list)
+    unrecorded: list = field(default_factory=list)
     limited: list = field(default_factory=lambda: [(2.0, 3, 21, 1)])
     manual: bool = False
     synchronous: bool = False
@@ -150,35 +150,42 @@ class Run:
         self.random = np.random.default_rng(7)
         self.mode, self.missed, self.sequence, self.images = 0, 0, 0, 0
         self.pos, self.vel = np.zeros(4), np.zeros(4)
-        self.counts = {"ticks": 0, "chunks": 0, "images": 0, "ticks_limited": 0}
+        self.counts = {"ticks": 0, "chunks": 0, "images": 0, "ticks_limited": 0, "ticks_dropped": 0}
         self.chunk_arrived, self.in_use, self.coming = 0, 0, (0, 0)
 
     def ticks(self):
         script, total = self.script, int(self.script.seconds * 1e9) // TICK_NS
         self.recorder.write("Goal", self.start, seq=1, stamp_ns=self.start, text=script.task)
         self.recorder.write("Goal", self.start, seq=1, stamp_ns=self.start, request="arm")
-        skip = 0
-        for tick in range(total):
+        tick, busy, pictures = 0, 0, 0
+        while tick < total:
             due = self.start + tick * TICK_NS
-            self._camera(tick, due)
-            if skip:
-                skip, self.missed = skip - 1, self.missed + 1
-                continue
-            skip = self._tick(tick, due)
+            second = tick * TICK_NS / 1e9
+            late = 40_000 + int(self.random.gamma(2.0, 12_000)) + self._at(script.late, second)
+            woke = max(due + (0 if script.manual else late), busy)
+            # As the control thread does it: what was overslept is missed, and the tick that is executed is a later one.
+            overslept = (woke - due) // TICK_NS
+            self.missed += overslept
+            tick += overslept
+            for each in range(pictures, tick + 1):
+                self._camera(each, self.start + each * TICK_NS)
+            pictures = tick + 1
+            unrecorded = sum(count for at, count in script.unrecorded if abs(second - at) < 0.0026)
+            self.counts["ticks_dropped"] += unrecorded
+            tick += unrecorded
+            busy = self._tick(tick, self.start + tick * TICK_NS, woke + unrecorded * TICK_NS)
+            tick += 1
         end = self.start + total * TICK_NS
         if script.closed:
             self.recorder.write(
-                "Summary", end, **self.counts, ticks_missed=self.missed, replayable=True, writer_busy_ns=200_000_000,
+                "Summary", end, **self.counts, ticks_missed=self.missed, replayable=not self.counts["ticks_dropped"], writer_busy_ns=200_000_000,
                 writer_longest_ns=9_000_000, bytes=3_000_000,
             )
 
-    def _tick(self, tick, due):
+    def _tick(self, tick, due, woke):
         script, second = self.script, tick * TICK_NS / 1e9
-        late = 40_000 + int(self.random.gamma(2.0, 12_000)) + self._at(script.late, second)
         wait = self._at(script.wait, second) + (220_000 if script.synchronous and tick % PERIOD_TICKS == 0 else 0)
-        if script.manual:
-            late = wait = 0
-        woke = due + late
+        wait = 0 if script.manual else wait
         self._modes(tick, second, due)
         limited = [(code, joint) for first, count, code, joint in script.limited if 0 <= tick - round(first * 200) < count]
         wanted = self._wanted(second)
@@ -207,9 +214,7 @@ class Run:
         self.recorder.write("Tick", due, **{**told, **script.tick})
         for code, joint in limited[:1] if limited and tick == round(script.limited[0][0] * 200) else []:
             self.recorder.write("Reward", due, tick=tick, at_ns=due, channel="constraint_violation", value=-10, code=code, joint=joint, ruling=1)
-        ended = sent + 700
-        vanished = sum(count for at, count in script.vanish if abs(second - at) < 0.0026)
-        return max(-(-(ended - due) // TICK_NS) - 1, 0) + vanished
+        return sent + 700
 
     def _at(self, list_, second):
         return sum(int(ms * 1e6) for at, ms in list_ if abs(second - at) < 0.0026)

@@ -39,6 +39,13 @@ def report(recording: Path, output: Path | None, *, as_json: bool) -> int:
     return int(Exit.DONE)
 
 
+def write(recording: Path, target: Path) -> Path:
+    """Writes the page of one recording; returns where it lies."""
+    opened = Recording.open(recording)
+    _write(target, report_html(opened, find(opened)))
+    return target
+
+
 def _recordings(path: Path) -> tuple[Path, list[Path]]:
     """The recording to show and, for a folder, all that it holds."""
     if path.is_file():

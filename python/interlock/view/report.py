@@ -104,10 +104,11 @@ def report_numbers(recording: Recording, found: Findings) -> dict[str, Any]:
             "missed": sum(miss.count for miss in found.missed),
             "limited": int((ticks.ruling == 1).sum()),
             "refused": int((ticks.ruling == 2).sum()),
+            "unrecorded": 0 if recording.summary is None else recording.summary.ticks_dropped,
         },
         "stages_ns": {stage.name: _stage_numbers(stage) for stage in every},
         "missed": [
-            {"at_s": recording.second(miss.at_ns), "count": miss.count, "cause": miss.cause} for miss in found.missed
+            {"after_s": recording.second(miss.at_ns), "count": miss.count, "cause": miss.cause} for miss in found.missed
         ],
         "modes": [
             {

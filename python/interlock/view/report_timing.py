@@ -13,7 +13,17 @@ from interlock.view.percentiles import percentiles
 from interlock.view.plan_facts import timing
 from interlock.view.recording import Recording
 from interlock.view.report_words import number, times
-from interlock.view.stages import ANSWERED, TOTAL, Miss, Stage, action_ages, inference_stages, lateness, tick_stages
+from interlock.view.stages import (
+    ANSWERED,
+    REACTION,
+    TOTAL,
+    Miss,
+    Stage,
+    action_ages,
+    inference_stages,
+    lateness,
+    tick_stages,
+)
 
 F64 = NDArray[np.float64]
 
@@ -53,13 +63,14 @@ def _measured(recording: Recording) -> Html:
         _inference_table(inference),
         note(
             "A percentile is printed only where there are samples enough to support it; “needs 6636” says how many. "
-            "Rows in bold are totals."
+            "Rows in bold are totals. The age of an action counts from what it is based on to its command: a chunk is "
+            "executed for a while, so its last action is older than its first."
         ),
         grid(
             [
                 bar_chart("Sensor capture to command", "ms", total.ns / MS),
                 bar_chart("Lateness: release to wake-up", "µs", late / US),
-                _age_picture(inference, budget_ns),
+                _reaction_picture(inference, budget_ns),
             ]
         ),
         line_chart(
@@ -81,14 +92,15 @@ def _inference_table(stages: Sequence[Stage]) -> Html:
     return stage_table(stages, unit_ns, unit, "Every inference, in the worker process", digits)
 
 
-def _age_picture(stages: Sequence[Stage], budget_ns: int) -> Html:
-    """The oldest input behind the commands, with the budget of the contract beside it."""
-    ages = [stage for stage in stages if stage.name.endswith("behind the action to command")]
-    if not ages:
+def _reaction_picture(stages: Sequence[Stage], budget_ns: int) -> Html:
+    """From what a sensor saw to the first command that knows of it, with the contract's budget beside it."""
+    reaction = next((stage for stage in stages if stage.name == REACTION), None)
+    if reaction is None:
         return Html()
-    oldest = max(ages, key=lambda stage: float(np.nanmedian(stage.ns)))
-    title = oldest.name[:1].upper() + oldest.name[1:]
-    return bar_chart(title, "ms", oldest.ns / MS, limit=budget_ns / MS if budget_ns else None)
+    limit = budget_ns / MS if budget_ns else None
+    return bar_chart(
+        "Sensor capture to first command of its chunk", "ms", reaction.ns / MS, counted="chunks", limit=limit
+    )
 
 
 def stage_table(stages: Sequence[Stage], unit_ns: float, unit: str, caption: str, digits: int) -> Html:
@@ -137,7 +149,7 @@ def _missed(recording: Recording, missed: Sequence[Miss]) -> Html:
         if len(missed) > 3
         else Html(),
         table(
-            [Column("at", "s"), Column("ticks"), Column("cause", number=False), Column("took", "ms")],
+            [Column("after", "s"), Column("ticks"), Column("cause", number=False), Column("took", "ms")],
             listed,
             caption="Where" + (f" (the first {MOST_MISSES} of {len(missed)})" if len(missed) > MOST_MISSES else ""),
         ),

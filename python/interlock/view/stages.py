@@ -33,7 +33,7 @@ class Miss:
     """Ticks that were not executed, at one place.
 
     Attributes:
-        at_ns: Release of the tick after which they are missing, monotonic.
+        at_ns: Release of the last tick before them, monotonic.
         count: How many.
         cause: What is known about why; never a guess.
         took_ns: How long the cause lasted; NaN where it is unknown.
@@ -47,11 +47,12 @@ class Miss:
 
 TOTAL = "sensor capture to command"
 ANSWERED = "observation offered to chunk there"
+REACTION = "sensor capture to first command of its chunk"
 
 UNKNOWN = "cause unknown"
 WOKE_LATE = "the operating system woke the control thread late"
 WAITED = "the tick before waited for the worker's answer"
-WORKED = "the work of the tick before took longer than a period"
+WORKED = "the tick before took too long for its own work"
 
 
 def happened(column: I64) -> F64:
@@ -123,6 +124,7 @@ def inference_stages(recording: Recording) -> list[Stage]:
     inferred, decoded, arrived = columns["inferred_ns"], columns["decoded_ns"], columns["arrived_ns"]
     sequence = np.array([chunk.seq for chunk in chunks], dtype=np.int64)
     offered = _looked_up(sequence, ticks.observation_seq, _offer_time(recording), ticks.offered)
+    captured = _looked_up(sequence, ticks.observation_seq, happened(ticks.captured_ns), ticks.offered)
     first = _looked_up(sequence, ticks.chunk_seq, happened(ticks.sent_ns), ticks.sent & (ticks.chunk_seq > 0))
     return [
         Stage("hand-off: offered to received by the worker", received - offered),
@@ -132,6 +134,7 @@ def inference_stages(recording: Recording) -> list[Stage]:
         Stage("hand-off: decoded to seen by the control thread", arrived - decoded),
         Stage("arrival to first command made of it", np.where(first >= arrived, first - arrived, np.nan)),
         Stage(ANSWERED, arrived - offered, is_sum=True),
+        Stage(REACTION, np.where(first >= arrived, first - captured, np.nan), is_sum=True),
     ]
 
 
@@ -157,27 +160,39 @@ def action_ages(recording: Recording) -> list[Stage]:
 
 def misses(recording: Recording) -> list[Miss]:
     """Where ticks are missing and what the stage times around them say about it."""
-    ticks, period_ns = recording.ticks, recording.tick_ns
+    ticks, period = recording.ticks, recording.tick_ns
     late, wait, pushed = lateness(ticks), waited(recording), np.nan_to_num(record_push(ticks))
-    ended = np.nanmax(np.stack([happened(each) for each in (ticks.woke_ns, ticks.acted_ns, ticks.sent_ns)]), axis=0)
+    woke = happened(ticks.woke_ns)
+    ended = np.nanmax(np.stack([woke, happened(ticks.acted_ns), happened(ticks.sent_ns)]), axis=0) + pushed
     found = []
-    for index in np.flatnonzero(np.diff(ticks.missed, prepend=0) > 0):
-        before = int(index) - 1
-        count = int(ticks.missed[index] - (ticks.missed[before] if before >= 0 else 0))
-        if before < 0 or ticks.tick[index] - ticks.tick[before] > count + 1:
-            found.append(Miss(int(ticks.due_ns[index]), count, UNKNOWN, float("nan")))
+    for index in np.flatnonzero(np.diff(ticks.tick) > 1):
+        count, is_certain = _missing(recording, int(index))
+        if not count:
             continue
-        overran = ended[before] + pushed[before] > ticks.due_ns[before] + period_ns
-        work = ended[before] - float(ticks.woke_ns[before]) - wait[before] + pushed[before]
-        if overran:
-            shares = [(late[before], WOKE_LATE), (wait[before], WAITED), (work, WORKED)]
-        elif late[index] >= period_ns:
-            shares = [(late[index], WOKE_LATE)]
-        else:
-            shares = [(float("nan"), UNKNOWN)]
+        # The first release that was missed, and everything between the release before and the next wake-up.
+        release = float(ticks.due_ns[index] + period)
+        shares = [(woke[index + 1] - max(ended[index], release), WOKE_LATE)]
+        if ended[index] > release:
+            work = ended[index] - woke[index] - wait[index]
+            shares += [(late[index], WOKE_LATE), (wait[index], WAITED), (work, WORKED)]
         took, cause = max(shares, key=lambda share: np.nan_to_num(share[0], nan=-1.0))
-        found.append(Miss(int(ticks.due_ns[before]), count, cause, float(took)))
+        if not is_certain or not woke[index + 1] - release >= period:
+            took, cause = float("nan"), UNKNOWN
+        found.append(Miss(int(ticks.due_ns[index]), count, cause, float(took)))
     return found
+
+
+def _missing(recording: Recording, index: int) -> tuple[int, bool]:
+    """How many ticks were missed behind a tick, and whether all that are not in the recording were.
+
+    A tick that the recorder dropped is absent as well; then the count of missed ticks tells them apart.
+    """
+    ticks, summary = recording.ticks, recording.summary
+    gap = int(ticks.tick[index + 1] - ticks.tick[index]) - 1
+    if summary is None or summary.ticks_dropped == 0:
+        return gap, True
+    told = int(ticks.missed[min(index + 2, ticks.tick.size - 1)] - ticks.missed[index])
+    return min(gap, max(told, 0)), told >= gap
 
 
 def _offer_time(recording: Recording) -> F64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,24 +154,35 @@ def longest_still(digests: Sequence[bytes]) -> tuple[int, int] | None:
 
 
 def _with_rest(change: Change, recording: Recording) -> Change:
-    """Fills in when and after how much motion the robot was at rest."""
+    """Fills in when and after how much motion the robot was at rest.
+
+    A safe behaviour may begin slowly, such as a move to a pose: rest comes after the last motion while stopping.
+    """
     ticks = recording.ticks
     first = int(np.searchsorted(ticks.due_ns, change.at_ns))
-    at_rest = np.array([recording.mode_name(int(mode)) in AT_REST for mode in ticks.mode[first:]], dtype=bool)
-    moving_again = np.flatnonzero(~at_rest)
-    last = first + (int(moving_again[0]) if moving_again.size else at_rest.size)
-    if last <= first:
+    names = [recording.mode_name(int(mode)) for mode in ticks.mode[first:]]
+    # Up to where somebody moves it again or stops it anew.
+    anew = (place for place, name in enumerate(names) if name not in AT_REST or _stops_anew(names, place))
+    names = names[: next(anew, len(names))]
+    if not names:
         return change
+    last = first + len(names)
     times, fastest = ticks.due_ns[first:last], speeds(ticks)[first:last].max(axis=1)
-    begin = Change(change.at_ns, change.before, change.after, change.cause, speed_rad_s=float(fastest[0]))
-    fast = np.flatnonzero(~(fastest < REST_RAD_S))
+    begin = replace(change, speed_rad_s=float(fastest[0]))
+    is_fast = ~(fastest < REST_RAD_S)
+    fast = np.flatnonzero(is_fast)
+    moved_while_stopping = np.flatnonzero(is_fast & (np.array(names) == "Stopping"))
+    earliest = int(moved_while_stopping[-1]) + 1 if moved_while_stopping.size else 0
     # From each quiet tick on: is the next fast one far enough away?
     quiet_from = np.concatenate([[0], fast + 1])
     quiet_until = np.concatenate([times[fast], [np.iinfo(np.int64).max]])
     for start, until in zip(quiet_from, quiet_until, strict=True):
-        if start < times.size and until - times[start] >= REST_HELD_NS:
-            stop = first + int(start)
-            moved = np.abs(ticks.pos[first : stop + 1] - ticks.pos[first]).max()
-            rest = max(int(times[start]) - change.at_ns, 0)
-            return Change(begin.at_ns, begin.before, begin.after, begin.cause, rest, float(moved), begin.speed_rad_s)
+        if earliest <= start < times.size and until - times[start] >= REST_HELD_NS:
+            path = ticks.pos[first : first + int(start) + 1]
+            moved = float(np.abs(path - path[0]).max())
+            return replace(begin, rest_ns=max(int(times[start]) - change.at_ns, 0), moved_rad=moved)
     return begin
+
+
+def _stops_anew(names: Sequence[str], place: int) -> bool:
+    return place > 0 and names[place] == "Stopping" and names[place - 1] != "Stopping"
