@@ -139,15 +139,19 @@ def test_whole_numbers_that_a_builder_would_narrow_are_counted():
     assert read_graph(made.SerializeToString()).wide_integers == 1
 
 
+def refused_as(refusal, *codes):
+    assert refusal.code in codes
+
+
 WHOLE = model(initializers=[numpy_helper.from_array(np.ones((3, 4), np.float32), "w")]).SerializeToString()
 
 
-@pytest.mark.parametrize("size", range(0, len(WHOLE) - 1))
+@pytest.mark.parametrize("size", range(len(WHOLE) - 1))
 def test_a_truncated_file_is_refused_or_read_but_never_crashes(size):
     try:
         read_graph(WHOLE[:size])
     except InterlockError as refusal:
-        assert refusal.code in {"onnx-malformed", "weights-not-finite"}
+        refused_as(refusal, "onnx-malformed", "weights-not-finite")
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -160,7 +164,7 @@ def test_flipped_bytes_never_crash_the_walker(flips):
         read_graph(bytes(content))
         inline_external(bytes(content), lambda name: b"")
     except InterlockError as refusal:
-        assert refusal.code in {"onnx-malformed", "onnx-external", "path-escape", "weights-not-finite"}
+        refused_as(refusal, "onnx-malformed", "onnx-external", "path-escape", "weights-not-finite")
 
 
 @settings(max_examples=300, deadline=None)
@@ -169,4 +173,4 @@ def test_noise_never_crashes_the_walker(content):
     try:
         read_graph(content)
     except InterlockError as refusal:
-        assert refusal.code in {"onnx-malformed", "onnx-external", "path-escape", "weights-not-finite"}
+        refused_as(refusal, "onnx-malformed", "onnx-external", "path-escape", "weights-not-finite")

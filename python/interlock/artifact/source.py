@@ -11,7 +11,8 @@ from interlock.ports.reader import GraphFacts, RobotNames, SourceView
 from .files import list_files, read_file, sha256
 from .onnx_file import read_graph
 
-PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".bin", ".npy", ".zip")
+PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy")
+MAYBE_PICKLES = (*PICKLES, ".bin", ".zip")  # also names of plain weights beside an ONNX file
 _EXPORTED = "exported"  # Isaac Lab's exporter puts the graph here and its side file in a folder beside it
 
 

@@ -70,14 +70,16 @@ def compare(reference: F64, candidate: F64, budget: Budget, names: Sequence[str]
         shapes = f"{reference.shape} against {candidate.shape}"
         return Comparison(passes=False, worst=shapes, worst_error=float("inf"), dimensions={}, permuted=())
     allowed = budget.allowed(reference)
-    difference = np.abs(candidate - reference)
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(candidate - reference)
     dimensions: dict[str, dict[str, Any]] = {}
     worst, worst_ratio, worst_error = names[0], -1.0, 0.0
     for index, name in enumerate(names):
         d, a = difference[..., index].ravel(), allowed[..., index].ravel()
-        broken = ~np.isfinite(d)
+        # An infinite reference would allow everything: what is not a number is counted before anything is compared.
+        broken = ~(np.isfinite(d) & np.isfinite(reference[..., index].ravel()))
         sound = d[~broken]
-        over = int(np.count_nonzero(~(d <= a)))
+        over = int(np.count_nonzero(~(d <= a) | broken))
         needed = np.maximum(sound - budget.rtol * np.abs(reference[..., index].ravel()[~broken]), 0.0)
         largest = float("inf") if broken.any() else float(sound.max())
         dimensions[name] = {
@@ -89,7 +91,7 @@ def compare(reference: F64, candidate: F64, budget: Budget, names: Sequence[str]
             "not_finite": int(np.count_nonzero(broken)),
             "needed_atol": float("inf") if broken.any() else float(needed.max()),
         }
-        ratio = float("inf") if broken.any() else float((sound / a).max())
+        ratio = _ratio(sound, a[~broken]) if not broken.any() else float("inf")
         if ratio > worst_ratio:
             worst, worst_ratio, worst_error = name, ratio, largest
     passes = all(each["over"] == 0 for each in dimensions.values())
@@ -97,12 +99,19 @@ def compare(reference: F64, candidate: F64, budget: Budget, names: Sequence[str]
     return Comparison(passes=passes, worst=worst, worst_error=worst_error, dimensions=dimensions, permuted=permuted)
 
 
+def _ratio(difference: F64, allowed: F64) -> float:
+    """Largest share of the budget that is used; where nothing is allowed, any difference is infinitely too large."""
+    some = np.where(difference > 0, np.inf, 0.0)
+    return float(np.divide(difference, allowed, out=some, where=allowed > 0).max())
+
+
 def _permuted(reference: F64, candidate: F64, budget: Budget, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Dimensions whose numbers are those of another one."""
     allowed = budget.allowed(reference)
 
     def fits(here: int, there: int) -> bool:
-        difference = np.abs(candidate[..., here] - reference[..., there])
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(candidate[..., here] - reference[..., there])
         return bool((difference <= allowed[..., there]).all())
 
     wrong = [index for index in range(len(names)) if not fits(index, index)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from interlock.artifact.source import PICKLES
+from interlock.artifact.source import MAYBE_PICKLES
 from interlock.errors import Exit, InterlockError
 from interlock.ports.reader import Reader, SourceView
 
@@ -57,7 +57,7 @@ def choose_reader(source: SourceView, readers: Sequence[Reader], wanted: str, *,
 
 
 def _nobody(source: SourceView, typed: str) -> InterlockError:
-    pickles = [name for name in source.names if name.lower().endswith(PICKLES)]
+    pickles = [name for name in source.names if name.lower().endswith(MAYBE_PICKLES)]
     if pickles:
         return InterlockError(
             code="pickle-refused",

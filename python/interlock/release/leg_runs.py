@@ -71,20 +71,32 @@ def source_runner() -> str:
     return "reference" if find_spec("onnx") is not None else "plain"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """Observations and the legs that walk over them.
+
+    Attributes:
+        observations: What every leg sees.
+        runs: The legs.
+        from_reset_each: Every observation starts from reset; otherwise they are one sequence.
+    """
+
+    observations: Observations
+    runs: Sequence[Run]
+    from_reset_each: bool
+
+
 def run_legs(
-    observations: Observations,
-    runs: Sequence[Run],
+    walks: Mapping[str, Walk],
     *,
     graphs: Mapping[str, bytes],
     plans: Mapping[str, dict[str, Any]],
     library: Path,
     tokenizer: Tokenizer | None,
     template: str,
-    from_reset_each: bool,
     progress: Progress | None,
-    what: str,
-) -> dict[str, Leg]:
-    """Runs every leg over the same observations.
+) -> dict[str, dict[str, Leg]]:
+    """Runs every leg of every walk; returns them by walk and name.
 
     Raises:
         ChildFailed: The child died.
@@ -97,22 +109,34 @@ def run_legs(
             "plans": dict(plans),
             "runs": [
                 {
+                    "set": name,
                     "name": each.name,
                     "graph": f"{each.graph}.onnx",
                     "runner": each.runner,
                     "plan": each.plan,
                     "jitter": each.jitter,
-                    "each": from_reset_each,
+                    "each": walk.from_reset_each,
                 }
-                for each in runs
+                for name, walk in walks.items()
+                for each in walk.runs
             ],
         },
-        arrays=leg_arrays(observations, plans[RIGHT], tokenizer, template),
+        arrays={
+            f"{name}.{key}": array
+            for name, walk in walks.items()
+            for key, array in leg_arrays(walk.observations, plans[RIGHT], tokenizer, template).items()
+        },
         files={f"{name}.onnx": content for name, content in graphs.items()},
         progress=progress,
-        what=what,
+        what="verify",
     )
-    return {each.name: _leg(answer.arrays, answer.facts[each.name], each.name) for each in runs}
+    return {
+        name: {
+            each.name: _leg(answer.arrays, answer.facts[f"{name}.{each.name}"], f"{name}.{each.name}")
+            for each in walk.runs
+        }
+        for name, walk in walks.items()
+    }
 
 
 def leg_arrays(observations: Observations, plan: dict[str, Any], tokenizer: Tokenizer | None, template: str) -> Arrays:

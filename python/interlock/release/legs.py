@@ -37,13 +37,15 @@ def main(folder: Path) -> None:
     answers: Arrays = {}
     try:
         for each in request["runs"]:
-            leg = _Leg(folder, request, each, arrays)
+            prefix = f"{each['set']}."
+            shown = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            leg = _Leg(folder, request, each, shown)
             leg.walk()
-            name = str(each["name"])
+            name = f"{prefix}{each['name']}"
             facts[name] = leg.facts
             answers[f"{name}.action"] = leg.actions
             answers.update({f"{name}.input.{tensor}": np.stack(seen) for tensor, seen in leg.probes.items()})
-            print(f"progress: {name}: {len(leg.actions)} observations", flush=True)
+            print(f"progress: {each['name']}: {len(leg.actions)} observations ({each['set']})", flush=True)
     except (InterlockError, _core.CoreError) as refusal:
         code = str(getattr(refusal, "code", "leg-failed"))
         refuse_in_child(

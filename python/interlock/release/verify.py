@@ -30,7 +30,7 @@ from .build import CPU, Target, engine_record
 from .compare import Budget, Comparison, compare, drift, effect, flips
 from .framework import child_references, framework_of
 from .freeze import SAMPLES
-from .leg_runs import RIGHT, Leg, Run, run_legs, source_runner
+from .leg_runs import RIGHT, Leg, Run, Walk, run_legs, source_runner
 from .mistakes import wrong_plans
 from .observe import Rollout, made_up_rollout, made_up_samples, periods_per_inference
 from .references import (
@@ -322,19 +322,20 @@ def _compare(
     return results
 
 
-def _legs(case: _Case, observations: Observations, runs: Sequence[Run], kind: str, **extra: Any) -> dict[str, Leg]:
+def _legs(case: _Case, walks: Mapping[str, Walk], **extra: Any) -> dict[str, dict[str, Leg]]:
     return run_legs(
-        observations,
-        runs,
+        walks,
         graphs={"graph": case.graph, **extra.get("graphs", {})},
         plans={RIGHT: case.plan, **extra.get("plans", {})},
         library=case.library,
         tokenizer=case.tokenizer,
         template=case.template,
-        from_reset_each=kind == "samples",
         progress=case.progress,
-        what=f"verify {kind}",
     )
+
+
+def _walk(kind: str, observations: Observations, runs: Sequence[Run]) -> Walk:
+    return Walk(observations=observations, runs=runs, from_reset_each=kind == "samples")
 
 
 _BOTH = (Run(name="graph", graph="graph", runner="plain"), Run(name="served", graph="graph", runner="served"))
@@ -356,36 +357,36 @@ def _child_legs(case: _Case, found: Findings, sets: Mapping[str, Observations]) 
             what=f"reference {kind}",
         )
         references[kind] = made.ordered(case.names)
-        legs = _legs(case, observations, _BOTH, kind)
-        found.legs |= {f"{kind} {name}": leg for name, leg in legs.items()}
-        if kind == "samples":
-            found.inputs = input_differences(made.inputs, legs["graph"].inputs)
+    legs = _legs(case, {kind: _walk(kind, each, _BOTH) for kind, each in sets.items()})
+    found.legs = {f"{kind} {name}": leg for kind, each in legs.items() for name, leg in each.items()}
+    found.inputs = input_differences(references["samples"].inputs, legs["samples"]["graph"].inputs)
     return references
 
 
 def _graph_legs(case: _Case, found: Findings, sets: Mapping[str, Observations]) -> dict[str, References]:
     """The given graph is the source: run by an independent implementation, fed by the same preprocessing."""
-    graphs = {"source": case.folder.graph(f"source/{case.folder.lock.framework.graph}")}
     wrong = wrong_plans(case.plan)
-    references: dict[str, References] = {}
-    for kind, observations in sets.items():
-        runs = [Run(name="source", graph="source", runner=source_runner()), *_BOTH]
-        if kind == "samples":
-            runs += [Run(name=f"mistake.{each}", graph="source", runner="plain", plan=each) for each in wrong]
-            runs.append(Run(name="jitter", graph="source", runner="plain", jitter=True))
-        legs = _legs(case, observations, runs, kind, graphs=graphs, plans=wrong if kind == "samples" else {})
-        right = legs["source"].action
-        shaken = legs.pop("jitter", None)
-        references[kind] = References(
+    both = (Run(name="source", graph="source", runner=source_runner()), *_BOTH)
+    tried = [Run(name=f"mistake.{each}", graph="source", runner="plain", plan=each) for each in wrong]
+    tried.append(Run(name="jitter", graph="source", runner="plain", jitter=True))
+    legs = _legs(
+        case,
+        {kind: _walk(kind, each, (*both, *tried) if kind == "samples" else both) for kind, each in sets.items()},
+        graphs={"source": case.folder.graph(f"source/{case.folder.lock.framework.graph}")},
+        plans=wrong,
+    )
+    right = {kind: each["source"].action for kind, each in legs.items()}
+    shown = legs["samples"]
+    found.legs = {f"{kind} {each.name}": legs[kind][each.name] for kind in sets for each in both}
+    return {
+        "samples": References(
             joints=case.names,
-            action=right,
-            jitter=None if shaken is None else effect(right, shaken.action),
-            mistakes={
-                each: effect(right, legs.pop(f"mistake.{each}").action) for each in wrong if f"mistake.{each}" in legs
-            },
-        )
-        found.legs |= {f"{kind} {each}": leg for each, leg in legs.items()}
-    return references
+            action=right["samples"],
+            jitter=effect(right["samples"], shown["jitter"].action),
+            mistakes={each: effect(right["samples"], shown[f"mistake.{each}"].action) for each in wrong},
+        ),
+        "rollout": References(joints=case.names, action=right["rollout"]),
+    }
 
 
 def input_differences(reference: Arrays, ours: Arrays) -> dict[str, float]:
