@@ -63,7 +63,7 @@ def demo(folder: Path, *, episodes: int, as_json: bool) -> int:
         screen.say("interrupted: the arm was brought to rest")
         return int(Exit.INTERRUPTED)
     with screen.step("report", "8/8") as line:
-        page = report_verb.write(folder, folder / "report.html")
+        page = report_verb.write(recording, folder / "report.html")
         line.text = str(page)
     screen.say(f"\nopen {page} · again: interlock run {policy} --robot {robot} --sim --task 'reach the blue block'")
     screen.result({**found, "report": str(page)})
@@ -117,7 +117,7 @@ class _Stage:
         results: list[EpisodeResult] = []
         with self._screen.step("episodes", "5/8") as line:
             for number in range(count):
-                task = self._reset(FIRST_SEED + number)
+                task = self._session.reset(FIRST_SEED + number)
                 result = self._session.episode(task=task, goal=None, seconds=EPISODE_S, simulated=True)
                 results.append(result)
                 reached = sum(each.success for each in results)
@@ -133,7 +133,7 @@ class _Stage:
         """The inference process is killed in mid-motion."""
         self._screen.say("\nNow its inference process is killed (SIGKILL) while the arm moves.")
         with self._screen.step("kill -9", "6/8") as line:
-            self._into_motion(seed)
+            task = self._into_motion(seed)
             killed = _core.monotonic_ns()
             os.kill(self._paced.worker.process.pid, signal.SIGKILL)
             self._expect("Holding")
@@ -145,7 +145,7 @@ class _Stage:
             "nothing starts by itself: a new inference process, then an explicit `recover`, then `start`"
         )
         self._paced.replace_worker()
-        recovered = self._session.episode(task=self._reset(seed), goal=None, seconds=EPISODE_S, simulated=True)
+        recovered = self._session.episode(task=task, goal=None, seconds=EPISODE_S, simulated=True)
         self._screen.detail(f"recovered: {recovered.task} · {recovered.ended.value}")
         return {"kill_cause": cause, "kill_to_rest_s": stopped_s, "recovered": recovered.success}
 
@@ -164,15 +164,13 @@ class _Stage:
         self._paced.ask_simulation({"do": "thaw_camera", "camera": 0})
         return {"freeze_cause": cause, "freeze_to_rest_s": stopped_s}
 
-    def _reset(self, seed: int) -> str:
-        return str(self._paced.ask_simulation({"do": "reset", "seed": seed})["task"])
-
-    def _into_motion(self, seed: int) -> None:
-        self._session.begin(task=self._reset(seed), goal=None, seconds=EPISODE_S)
+    def _into_motion(self, seed: int) -> str:
+        task = self._session.reset(seed)
+        self._session.begin(task=task, goal=None, seconds=EPISODE_S)
         deadline = _core.monotonic_ns() + int(PATIENCE_S * 1e9)
         while _core.monotonic_ns() < deadline:
             if self._paced.speed_si() > MOTION_RAD_PER_S:
-                return
+                return task
             self._paced.wait(0.02)
         raise InterlockError(code="demo-still", where="demo", got="the arm did not move", exit=Exit.INTERNAL)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlock import _core
+from interlock.artifact.environment import environment
 from interlock.cli.load import load_bound, next_command
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import make_plant, simulated_driver
 from interlock.errors import Exit, InterlockError
-from interlock.artifact.environment import environment
 from interlock.runtime.bound import Bound
 from interlock.runtime.lockstep import Episode, run_lockstep
 from interlock.serve.operator import Operator
@@ -83,7 +83,7 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
 
 def header(bound: Bound, **facts: Any) -> dict[str, Any]:
     """Facts for a recording's header."""
-    return {"policy": bound.name, "environment": environment(), **facts}
+    return {"policy": bound.name, "robot": bound.robot["type"], "environment": environment(), **facts}
 
 
 def _lockstep(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, folder: Path, screen: Screen) -> int:
@@ -163,10 +163,15 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
         for number in range(asked.episodes):
             task = asked.task
             if simulated:
-                reset = paced.ask_simulation({"do": "reset", "seed": asked.seed + number, "task": asked.task})
-                task = reset["task"] or asked.task
+                task = session.reset(asked.seed + number, asked.task) or asked.task
             with screen.step("running", f"{number + 1}/{asked.episodes}") as line:
-                result = session.episode(task=task, goal=goal, seconds=asked.seconds, simulated=simulated)
+                result = session.episode(
+                    task=task,
+                    goal=goal,
+                    seconds=asked.seconds,
+                    simulated=simulated,
+                    rest=number + 1 < asked.episodes,
+                )
                 line.text = _episode_text(result)
             results.append(result)
             if result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):

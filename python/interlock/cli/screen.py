@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,7 +69,7 @@ class Screen:
     def result(self, value: dict[str, Any]) -> None:
         """The machine's answer."""
         if self.as_json:
-            json.dump(value, sys.stdout, indent=1, default=str)
+            json.dump(_finite(value), sys.stdout, indent=1, default=str, allow_nan=False)
             sys.stdout.write("\n")
 
     def refuse(self, refusal: InterlockError) -> None:
@@ -80,6 +81,17 @@ class Screen:
         for line in refusal.lines():
             style = "bold red" if line.startswith("error") else "bold" if line.startswith("next") else None
             errors.print(escape(line), style=style)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: what is not a number is null."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 @dataclass(slots=True)

@@ -121,7 +121,7 @@ def verdict_text(evidence: Evidence) -> str:
 
 
 def _rollout(folder: PolicyFolder, binding: Any, robot: Path) -> SimRollout | None:
-    """The robot's simulation, where there is one that can run; else the rollout is made up, and the evidence says so."""
+    """The robot's simulation, where one can run; else the rollout is made up, and the evidence says so."""
     try:
         driver = simulated_driver(binding.robot.as_json())
         __import__("mujoco")

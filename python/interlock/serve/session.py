@@ -95,9 +95,22 @@ class Session:
     on_status: Callable[[dict[str, Any]], None] | None = None
 
     def episode(
-        self, *, task: str | None, goal: tuple[float, float, float] | None, seconds: float, simulated: bool
+        self,
+        *,
+        task: str | None,
+        goal: tuple[float, float, float] | None,
+        seconds: float,
+        simulated: bool,
+        rest: bool = True,
     ) -> EpisodeResult:
-        """Arms, starts, and watches until something ends it; the robot is at rest when this returns.
+        """Arms, starts, and watches until something ends it.
+
+        Args:
+            task: Task text, for a policy that takes one.
+            goal: Velocity goal, for a policy that takes one.
+            seconds: Longest duration.
+            simulated: The driver can say how the episode stands.
+            rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`.
 
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
@@ -107,8 +120,17 @@ class Session:
         result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
         result.task = task or ""
-        self._rest(result)
+        if rest or result.ended is Ended.TERMINAL:
+            self._rest(result)
         return result
+
+    def reset(self, seed: int, task: str | None = None) -> str:
+        """Puts a simulated robot back to its start, out of charge while it is moved; returns the task."""
+        if self.run.mode() == "Holding":
+            self.run.request("disarm")
+            self.run.wait_mode("Idle", timeout_s=ARM_TIMEOUT_S)
+        answer = self.run.ask_simulation({"do": "reset", "seed": seed, "task": task})
+        return str(answer["task"])
 
     def begin(self, *, task: str | None, goal: tuple[float, float, float] | None, seconds: float) -> None:
         """Arms and starts. Raises `InterlockError` when either is refused."""

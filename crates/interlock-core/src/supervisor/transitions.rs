@@ -97,9 +97,10 @@ impl Supervisor {
             Mode::Stopping => {
                 self.cause = event.cause();
                 let asked = match event {
-                    Event::PolicyLost(_) => Cause::PolicyLost,
                     Event::GoalLost => Cause::GoalLost,
-                    _ => Cause::OnExit,
+                    Event::Quit => Cause::OnExit,
+                    // "Stop" and a closed terminal stop; going somewhere to rest is for an orderly exit.
+                    _ => Cause::PolicyLost,
                 };
                 // A policy that does not run now is not started in order to stop.
                 let cause = if self.fallback.is_policy(asked) && !had_policy { Cause::PolicyLost } else { asked };

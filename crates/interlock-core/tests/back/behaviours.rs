@@ -98,12 +98,26 @@ fn go_to_brakes_moves_and_then_holds_or_lets_go() {
 }
 
 #[test]
+fn stop_brakes_where_the_robot_is_and_goes_nowhere() {
+    let (mut rig, mut observers) = moving(|plan| {
+        let pose = vec![-0.5, 0.3];
+        plan.safe.on_exit = Behaviour::GoTo { pose, duration_ns: 600 * MS, then: AfterMove::Hold };
+    });
+    rig.event(Event::Stop).unwrap();
+    let ticks = rig.until(60, |seen| {
+        watch(&mut observers, seen);
+        seen.mode == Mode::Holding
+    });
+    assert!(ticks <= 16, "{ticks}: braking, not a way to somewhere");
+}
+
+#[test]
 fn a_move_takes_longer_where_the_limits_need_it() {
     let pose = vec![-2.9, 0.3];
     let (mut rig, mut observers) = moving(|plan| {
         plan.safe.on_exit = Behaviour::GoTo { pose: pose.clone(), duration_ns: MS, then: AfterMove::Hold };
     });
-    rig.event(Event::Stop).unwrap();
+    rig.event(Event::Quit).unwrap();
     let ticks = rig.until(1000, |seen| {
         watch(&mut observers, seen);
         seen.mode == Mode::Holding

@@ -239,13 +239,13 @@ fn a_lost_goal_stops_the_robot_or_makes_it_stand() {
 }
 
 #[test]
-fn a_policy_that_is_lost_while_it_stands_still_for_the_stop_is_damped() {
+fn a_policy_that_is_lost_while_it_stands_still_for_the_exit_is_damped() {
     let mut plan = plans::walker(2);
     plan.safe.on_exit = Behaviour::PolicyZeroGoal;
     let mut rig = Rig::running(plan);
     rig.supervisor.set_goal(rig.now_ns, Some([0.5, 0.0, 0.0]), None).unwrap();
     rig.tick();
-    rig.event(Event::Stop).unwrap();
+    rig.event(Event::Quit).unwrap();
     for _ in 0..4 {
         let seen = rig.tick();
         assert_eq!((seen.mode, seen.wanted.valid, &seen.kp[..]), (Mode::Stopping, true, &[50.0; 2][..]));
