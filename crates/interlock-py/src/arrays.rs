@@ -166,5 +166,5 @@ pub fn image_mode(word: &str) -> Result<ImageMode, Refused> {
 /// A float64 matrix.
 pub fn matrix(py: Python<'_>, values: Vec<f64>, rows: usize) -> PyResult<Bound<'_, PyArrayDyn<f64>>> {
     let columns = values.len().checked_div(rows).unwrap_or(0);
-    Ok(values.into_pyarray(py).reshape(vec![rows, columns])?)
+    values.into_pyarray(py).reshape(vec![rows, columns])
 }

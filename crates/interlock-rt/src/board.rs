@@ -37,7 +37,7 @@ impl<const N: usize> Board<N> {
             let before = self.lock.load(Acquire);
             let words = std::array::from_fn(|index| self.words.get(index).map_or(0, |word| word.load(Relaxed)));
             fence(Acquire);
-            if before % 2 == 0 && self.lock.load(Relaxed) == before {
+            if before.is_multiple_of(2) && self.lock.load(Relaxed) == before {
                 return words;
             }
             std::hint::spin_loop();

@@ -262,8 +262,11 @@ impl Control {
         if offer.due {
             self.timings.handoff_ns.push(handoff_ns);
         }
+        self.timings.observe_ns.push(stamps.observed_ns.saturating_sub(woke_ns));
+        self.timings.act_ns.push(stamps.acted_ns.saturating_sub(arrived_ns));
         self.timings.record_ns.push(self.ticker.record_ns());
         if stamps.sent_ns > 0 {
+            self.timings.send_ns.push(stamps.sent_ns.saturating_sub(stamps.acted_ns));
             self.timings.capture_to_sent_ns.push(stamps.sent_ns.saturating_sub(sample.capture_ns));
         }
         handoff_ns

@@ -168,7 +168,7 @@ mod tests {
         let mut got = vec![];
         while inbox.pop(|message| {
             if let Message::Request(request) = message {
-                got.push(*request)
+                got.push(*request);
             }
         }) {}
         assert_eq!(got, [Request::Arm, Request::Start, Request::TerminalClosed]);

@@ -117,16 +117,10 @@ impl Tallies {
 #[derive(Debug, Clone, Default)]
 pub struct Status(Arc<Boards>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Boards {
     snapshot: Board<WORDS>,
     tallies: Board<{ 4 * CODES }>,
-}
-
-impl Default for Boards {
-    fn default() -> Self {
-        Boards { snapshot: Board::default(), tallies: Board::default() }
-    }
 }
 
 impl Status {

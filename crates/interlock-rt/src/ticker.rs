@@ -191,6 +191,7 @@ impl Ticker {
             snapshot.chunks += 1;
             self.chunk_arrived_ns = arrived_ns;
         }
+        let dropped_before = chunk.map(|_| supervisor.counters().dropped_by);
         let outcome = supervisor.act(stamps.due_ns, chunk.map(|(chunk, _)| chunk));
         stamps.acted_ns = now();
 
@@ -237,11 +238,13 @@ impl Ticker {
         (snapshot.mode, snapshot.level) = (u64::from(done.mode), u64::from(done.level));
         (snapshot.cause, snapshot.tick) = (outcome.cause as u64, outcome.tick);
         snapshot.sample_seq = outcome.sample_seq;
-        if let (Some((chunk, arrived_ns)), Some(record)) = (chunk, record) {
+        if let (Some((chunk, arrived_ns)), Some(record), Some(before)) = (chunk, record, dropped_before) {
+            let after = supervisor.counters().dropped_by;
+            let refused = Code::ALL.iter().find(|code| after.get(**code) > before.get(**code));
             record.chunk(|slot| {
-                slot.tick = outcome.tick;
+                slot.tick = done.tick;
                 slot.arrived_ns = arrived_ns;
-                slot.refused = outcome.chunk_refused as u16;
+                slot.refused = refused.map_or(0, |code| *code as u16);
                 slot.set_chunk(chunk);
             });
         }
@@ -250,13 +253,13 @@ impl Ticker {
 
     /// Shows how things stand at the end of a tick.
     pub fn show(&mut self, control_allocations: u64) {
-        let counters = self.supervisor.counters();
-        let Ticker { snapshot, .. } = self;
+        let Ticker { snapshot, supervisor, .. } = self;
+        let counters = supervisor.counters();
+        let taken = counters.schedule;
         (snapshot.planned, snapshot.executed, snapshot.missed) = (counters.planned, counters.executed, counters.missed);
         (snapshot.limited, snapshot.refused, snapshot.violations) =
             (counters.limited, counters.refused, counters.violations);
-        (snapshot.offered, snapshot.accepted) = (counters.offered, counters.schedule.accepted);
-        let taken = counters.schedule;
+        (snapshot.offered, snapshot.accepted) = (counters.offered, taken.accepted);
         snapshot.dropped = [taken.retired_generation, taken.old_sequence, taken.failed, taken.dimension]
             .into_iter()
             .chain([taken.not_finite, taken.early, taken.overdue])

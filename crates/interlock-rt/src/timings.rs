@@ -63,6 +63,12 @@ timings! {
     work_ns,
     /// Synchronous: observation published to chunk seen. Asynchronous: publishing the observation.
     handoff_ns,
+    /// Waking to the newest sample being aligned.
+    observe_ns,
+    /// Modes, schedule, guard and fallback.
+    act_ns,
+    /// Publishing the command, with the system call that wakes the driver.
+    send_ns,
     /// Copying into the recording.
     record_ns,
     /// Capture of the sample in use to the command being sent.

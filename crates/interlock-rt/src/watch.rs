@@ -102,6 +102,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    #[allow(clippy::cast_possible_truncation)] // descriptors are small
     fn pidfd(pid: u32) -> OwnedFd {
         // SAFETY: a plain system call whose result is owned.
         unsafe { OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_open, pid, 0) as RawFd) }

@@ -207,7 +207,7 @@ pub fn decode_observation(from: &[u8], observation: &mut Observation) -> bool {
 /// Writes a chunk, as many rows as count; None where `out` is too small.
 pub fn encode_chunk(chunk: &Chunk, n: usize, out: &mut [u8]) -> Option<usize> {
     let mut to = Writer::new(out);
-    let rows = if n == 0 { 0 } else { chunk.rows.min(chunk.actions.len() / n) };
+    let rows = chunk.actions.len().checked_div(n).map_or(0, |room| room.min(chunk.rows));
     to.u64(u64::from(chunk.generation));
     to.u64(chunk.seq);
     to.i64(chunk.at_ns);
@@ -254,7 +254,12 @@ mod tests {
     use super::*;
 
     fn ramp(count: usize) -> Vec<f64> {
-        (0..count).map(|i| i as f64 * 0.25 - 1.0).collect()
+        (0..count)
+            .scan(-1.0, |value, _| {
+                *value += 0.25;
+                Some(*value)
+            })
+            .collect()
     }
 
     #[test]

@@ -9,6 +9,7 @@ const WORD: usize = 8;
 /// # Safety
 /// `to` is 8-byte aligned, valid for `from.len()` bytes for the whole call, and other threads and processes touch it
 /// only atomically or through a [`super::View`], which is checked after use.
+#[allow(clippy::cast_ptr_alignment)] // promised by the caller
 pub unsafe fn store(to: *mut u8, from: &[u8]) {
     let (words, tail) = from.as_chunks::<WORD>();
     let target = to.cast::<AtomicU64>();
@@ -27,6 +28,7 @@ pub unsafe fn store(to: *mut u8, from: &[u8]) {
 ///
 /// # Safety
 /// As for [`store`], with `from` valid for `to.len()` bytes.
+#[allow(clippy::cast_ptr_alignment)] // promised by the caller
 pub unsafe fn load(from: *const u8, to: &mut [u8]) {
     let len = to.len();
     let (words, tail) = to.as_chunks_mut::<WORD>();

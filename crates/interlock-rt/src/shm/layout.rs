@@ -57,5 +57,5 @@ pub fn sizes(slots: u32, slot_bytes: usize) -> Option<(usize, usize)> {
     let payload = slot_bytes.checked_next_multiple_of(LINE)?;
     let stride = payload.checked_add(HEAD_BYTES)?;
     let total = stride.checked_mul(usize::try_from(slots).ok()?)?.checked_add(HEADER_BYTES)?;
-    (total <= isize::MAX as usize).then_some((stride, total))
+    isize::try_from(total).is_ok().then_some((stride, total))
 }

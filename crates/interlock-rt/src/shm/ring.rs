@@ -250,8 +250,8 @@ mod tests {
         let mut out = [0_u8; 100];
         assert_eq!(ring.latest(&mut out), None);
         let mut producer = ring.producer().unwrap();
-        for seq in 1..=7 {
-            assert_eq!(producer.publish(&filled(seq, 99), 1000 + seq as i64), Some(seq));
+        for seq in 1..=7_u64 {
+            assert_eq!(producer.publish(&filled(seq, 99), 1000 + seq.cast_signed()), Some(seq));
         }
         let other = Ring::attach(ring.fd()).unwrap();
         assert_eq!(other.latest(&mut out), Some(Slot { seq: 7, stamp_ns: 1007, len: 99 }));
@@ -327,10 +327,10 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut producer = ring.producer().unwrap();
-                let mut seq = 0;
+                let mut seq = 0_u64;
                 while !stop.load(Relaxed) {
                     seq += 1;
-                    producer.publish(&filled(seq, LEN), seq as i64).unwrap();
+                    producer.publish(&filled(seq, LEN), seq.cast_signed()).unwrap();
                 }
             });
             let reader = Ring::attach(ring.fd()).unwrap();
@@ -339,7 +339,7 @@ mod tests {
                 let seq = reader.newest();
                 match reader.read(seq, &mut out) {
                     Some(slot) => {
-                        assert_eq!(slot.stamp_ns, seq as i64);
+                        assert_eq!(slot.stamp_ns, seq.cast_signed());
                         assert!(out == filled(seq, LEN), "torn payload accepted");
                         accepted += 1;
                     }
@@ -386,7 +386,7 @@ mod tests {
                 let Ok(mut producer) = ring.producer() else { unsafe { libc::_exit(1) } };
                 loop {
                     let seq = ring.newest() + 1;
-                    producer.publish(if seq % 2 == 1 { &odd } else { &even }, seq as i64);
+                    producer.publish(if seq % 2 == 1 { &odd } else { &even }, seq.cast_signed());
                 }
             }
             assert!(ring.wait_until(before + 3, FAR));
@@ -397,7 +397,7 @@ mod tests {
             }
             let mut out = vec![0; LEN];
             let slot = ring.latest(&mut out).unwrap();
-            assert_eq!(slot.stamp_ns, slot.seq as i64);
+            assert_eq!(slot.stamp_ns, slot.seq.cast_signed());
             assert!(out == if slot.seq % 2 == 1 { &odd[..] } else { &even[..] });
         }
         assert!(ring.producer().is_ok(), "a dead producer can be replaced");
