@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def main() -> int:
     if os.getppid() != launched["parent_pid"]:
         return 130
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from benches.job import NO_SAMPLES, Given, Job  # noqa: PLC0415
+    from benches.host import Load  # noqa: PLC0415
+    from benches.job import I64, NO_SAMPLES, Given, Job  # noqa: PLC0415
 
     job = Job(**launched["job"])
     given = Given(folder=Path(launched["folder"]), launched_ns=launched["launched_ns"])
@@ -29,15 +31,22 @@ def main() -> int:
     from benches.busy import busy_thread  # noqa: PLC0415
     from interlock import _core  # noqa: PLC0415
 
-    def floor() -> object:
+    crowding: list[float] = []
+
+    def floor() -> I64:
         if job.floor_seconds <= 0:
             return NO_SAMPLES
-        return _core.floor(float(job.rate_hz), job.floor_seconds, job.priority)[FLOOR_WARMUP:]
+        before, began_s = Load.now(), time.monotonic()
+        late = _core.floor(float(job.rate_hz), job.floor_seconds, job.priority)
+        if (share := before.crowding(Load.now(), time.monotonic() - began_s)) is not None:
+            crowding.append(share)
+        return late[FLOOR_WARMUP:]
 
     with busy_thread(is_busy=job.is_busy):
         before = floor()
         measured = measure(job, given)
         measured.floor_before, measured.floor_after = before, floor()
+    measured.facts["crowding"] = crowding
     measured.write(Path(sys.argv[1]))
     return 0
 

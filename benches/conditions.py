@@ -24,6 +24,7 @@ def conditions_of(measured: Measured, floor: Floor | None = None) -> dict[str, A
         found["floor_us"] = {
             "n": int(floor.samples.size),
             **{f"p{percent:g}": _us(floor.at(percent)) for percent in (50.0, 99.0, 99.9)},
+            "crowding": None if floor.crowding is None else round(floor.crowding, 3),
             "before_over_after": None if unrest is None else {"percent": unrest[0], "ratio": round(unrest[1], 2)},
         }
     return found

@@ -11,25 +11,36 @@ from benches.job import I64, NO_SAMPLES, Measured
 from interlock.view.percentiles import SUPPORT
 
 RESTLESS = 1.2  # a floor that differs from itself by more than the tightest target tells nothing about that target
+CROWDED = 0.25  # while nothing of ours but the bare loop and, at most, one busy thread wants one of the processors
 COMPARED = (99.0, 95.0, 90.0, 50.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """Lateness of bare loops around one or several measurements, in nanoseconds."""
+    """Lateness of bare loops around one or several measurements, in nanoseconds.
+
+    Attributes:
+        before: Before each.
+        after: After each.
+        period_ns: Of the loops.
+        crowding: Share of the time in which some program waited for a processor; None where the kernel does not say.
+    """
 
     before: I64
     after: I64
     period_ns: int
+    crowding: float | None
 
     @classmethod
     def around(cls, measured: Iterable[Measured]) -> Floor:
         """The floors of measurements that were taken side by side under the same conditions."""
         parts = list(measured)
+        shares = [share for part in parts for share in part.facts.get("crowding", [])]
         return cls(
             before=np.concatenate([NO_SAMPLES, *(part.floor_before for part in parts)]),
             after=np.concatenate([NO_SAMPLES, *(part.floor_after for part in parts)]),
             period_ns=1_000_000_000 // parts[0].job.rate_hz,
+            crowding=float(np.mean(shares)) if shares else None,
         )
 
     @property
@@ -62,4 +73,6 @@ class Floor:
         highest = float(np.percentile(self.samples, percent))
         if highest > self.period_ns / 2:
             return f"noisy: a bare loop is {highest / 1e6:.1f} ms late at p{percent:g}"
+        if self.crowding is not None and self.crowding > CROWDED:
+            return f"noisy: programs waited for a processor {self.crowding:.0%} of the floor's time"
         return ""

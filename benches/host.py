@@ -42,6 +42,12 @@ class Load:
             "waited_for_processor_s": waited,
         }
 
+    def crowding(self, later: Load, seconds: float) -> float | None:
+        """Share of the time in which some task waited for a processor; None where the kernel does not say."""
+        if self.waited_s is None or later.waited_s is None:
+            return None
+        return min((later.waited_s - self.waited_s) / seconds, 1.0)
+
 
 def _pressure_s() -> float | None:
     try:

@@ -124,11 +124,19 @@ def pooled(parts: list[Measured]) -> Measured:
         for name, value in part.facts.get("counters", {}).items():
             counters[name] = counters.get(name, 0) + value
     problems = [each for part in parts for each in part.facts.get("problems", [])]
+    crowding = [each for part in parts for each in part.facts.get("crowding", [])]
     loads = [part.facts["load"] for part in parts if "load" in part.facts]
     return Measured(
         job=first.job,
         series={name: np.concatenate([part.of(name) for part in parts]) for name in names},
-        facts={**last.facts, "counters": counters, "problems": problems, "rounds": len(parts), "load": loads},
+        facts={
+            **last.facts,
+            "counters": counters,
+            "problems": problems,
+            "rounds": len(parts),
+            "load": loads,
+            "crowding": crowding,
+        },
         floor_before=np.concatenate([part.floor_before for part in parts]),
         floor_after=np.concatenate([part.floor_after for part in parts]),
     )

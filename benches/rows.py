@@ -142,7 +142,8 @@ def sampled(
         "p99": p99,
         "ratio": ratio,
     }
-    verdict, reason = judge(targets, numbers, floor, problems, n=values.size)
+    complaint = "" if floor is None else floor.complaint()
+    verdict, reason = judge(targets, numbers, complaint, problems, n=values.size)
     return Row(
         quantity=quantity,
         case=case,
@@ -168,13 +169,13 @@ def single(
     unit: str,
     ratio: float | None = None,
     against: str = "",
-    floor: Floor | None = None,
+    complaint: str = "",
     targets: tuple[Target, ...] = (),
     problems: tuple[str, ...] = (),
     conditions: dict[str, Any] | None = None,
 ) -> Row:
-    """A row of one number that rests on `n` samples or ticks."""
-    verdict, reason = judge(targets, {"value": value, "ratio": ratio}, floor, problems, n=n)
+    """A row of one number that rests on `n` samples or ticks. `complaint`: why a number that misses tells nothing."""
+    verdict, reason = judge(targets, {"value": value, "ratio": ratio}, complaint, problems, n=n)
     return Row(
         quantity=quantity,
         case=case,
@@ -200,17 +201,20 @@ def not_evaluated(quantity: str, case: str, reason: str, *, unit: str, targets: 
 def judge(
     targets: tuple[Target, ...],
     numbers: dict[Number, float | None],
-    floor: Floor | None,
+    complaint: str,
     problems: tuple[str, ...],
     *,
     n: int,
 ) -> tuple[Verdict, str]:
-    """What follows. Noise can only raise a duration, so one below its target stands; a ratio to a restless floor tells nothing."""
+    """What follows.
+
+    Noise only raises a duration: one below its target stands whatever the `complaint`. A ratio to a restless floor
+    tells nothing in either direction.
+    """
     if not targets:
         return Verdict.COMPARISON, "; ".join(problems)
     if problems:
         return Verdict.NOT_EVALUATED, "; ".join(problems)
-    complaint = "" if floor is None else floor.complaint()
     missed = False
     for target in targets:
         value = numbers.get(target.number)

@@ -18,8 +18,8 @@ NOTHING_LOST = (Target("value", 0.0),)
 @benchmark("recording", "recording at 1 kHz, 29 joints, three 640x480 cameras at 30 Hz as PNG", order=5)
 def recording(lab: Lab) -> Iterator[Row]:
     job = Job(
-        contender="interlock", joints=29, kind="position", rate_hz=1000, seconds=2.0 if lab.is_quick else 20.0,
-        has_cameras=True,
+        contender="interlock", joints=29, kind="position", rate_hz=1000, seconds=1.5 if lab.is_quick else 20.0,
+        has_cameras=True, floor_seconds=0.5 if lab.is_quick else 1.0,
     )  # fmt: skip
     measured = lab.one(job)
     floor = Floor.around([measured])
