@@ -30,11 +30,11 @@ pub enum Cause {
     Hold,
     /// Armed outside the start envelope.
     BeforeStart,
-    /// The policy is late, dead or refused.
+    /// The policy is late, dead or refused; or the operator stops it.
     PolicyLost,
     /// The operator's goal is gone.
     GoalLost,
-    /// Stop, or the end of the program.
+    /// The operator ends the program in good order.
     OnExit,
 }
 

@@ -60,7 +60,7 @@ pub struct Safe {
     pub policy_lost: Behaviour,
     /// Operator link gone.
     pub goal_lost: Behaviour,
-    /// Operator asked to stop or the program ends.
+    /// The operator ends the program in good order. A stop or a closed terminal is answered as a lost policy.
     pub on_exit: Behaviour,
     /// What the drives do by themselves once commands stop for this long; 0: nothing.
     pub command_timeout_ns: i64,

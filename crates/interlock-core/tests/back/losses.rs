@@ -264,6 +264,17 @@ fn a_policy_that_is_lost_while_it_stands_still_for_the_exit_is_damped() {
 }
 
 #[test]
+fn a_stop_and_a_closed_terminal_do_what_a_lost_policy_does() {
+    for event in [Event::Stop, Event::TerminalClosed] {
+        let mut plan = plans::walker(2);
+        plan.safe.on_exit = Behaviour::PolicyZeroGoal;
+        let mut rig = Rig::running(plan);
+        rig.event(event).unwrap();
+        assert!(is_damped(&rig.tick()), "{event:?}");
+    }
+}
+
+#[test]
 fn a_robot_that_was_never_run_is_not_stopped_by_starting_its_policy() {
     let mut plan = plans::walker(2);
     plan.safe.on_exit = Behaviour::PolicyZeroGoal;
