@@ -38,10 +38,11 @@ def control_work(lab: Lab) -> Iterator[Row]:
             conditions = conditions_of(measured, floor)
             problems = problems_of(measured)
             case = f"{joints} joints, {kind}, {rate_hz} Hz"
-            yield sampled(
-                "work per tick", case, measured.of("work_ns"), floor=floor, targets=WORK, problems=problems,
-                conditions=conditions,
-            )  # fmt: skip
+            for name, words in (("work_ns", ""), ("work_alone_ns", ", without waking the driver's process")):
+                yield sampled(
+                    "work per tick", case + words, measured.of(name), floor=floor, targets=WORK, problems=problems,
+                    conditions=conditions,
+                )  # fmt: skip
             ticks = measured.count("executed")
             yield single(
                 "allocations per tick", case, measured.count("control_allocations") / max(ticks, 1), n=ticks, unit="1",

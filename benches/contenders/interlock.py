@@ -78,6 +78,7 @@ def measure(job: Job, given: Given) -> Measured:
         size = recording.stat().st_size
     counters = {name: last.counters[name] - first.counters[name] for name in COUNTED}
     series = _series(timings, first, last) | _stages(recorded, first.monotonic_ns, last.monotonic_ns)
+    series["work_alone_ns"] = series["work_ns"] - _sending(recorded, first, last)
     unanswered = _unanswered(recorded, first.monotonic_ns, last.monotonic_ns)
     if bound.plan["timing"]["synchronous"] and unanswered:
         # Nobody saw when these were answered; they took the deadline at least.
@@ -138,6 +139,13 @@ def _stages(recorded: Recording, first_ns: int, last_ns: int) -> dict[str, I64]:
         "infer_ns": table[:, 1],
         "preprocess_ns": table[:, 2],
     }
+
+
+def _sending(recorded: Recording, first: Moment, last: Moment) -> I64:
+    """Waking the driver's process with the command, per executed tick of the window."""
+    ticks = recorded.ticks
+    taken = np.where(ticks.sent_ns > 0, ticks.sent_ns - ticks.acted_ns, 0)
+    return taken[first.counters["executed"] : last.counters["executed"]].astype(np.int64)
 
 
 def _unanswered(recorded: Recording, first_ns: int, last_ns: int) -> int:
