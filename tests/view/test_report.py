@@ -18,8 +18,9 @@ from interlock.cli.report import report
 from interlock.errors import InterlockError
 from interlock.view.recording import Recording
 from interlock.view.report import find, report_html, report_numbers
+from interlock.view.report_words import summary
 from interlock.view.stages import action_ages, inference_stages, tick_stages
-from interlock.view.timeline import changes, longest_still
+from interlock.view.timeline import Change, changes, closest_looks, longest_still
 
 
 @pytest.fixture
@@ -184,6 +185,12 @@ def test_a_move_to_a_pose_that_begins_slowly_ends_where_it_ends():
     assert change.moved_rad == pytest.approx(0.5 * 100 * 0.005)
 
 
+def test_a_robot_that_is_moved_again_too_soon_has_no_time_to_rest():
+    (change,) = changes(fake([1.0] * 130, stopping=10, modes=("Running", "Stopping", "Running")))
+    assert change.rest_ns is None
+    assert change.is_cut_short
+
+
 def test_a_push_while_holding_does_not_make_the_stop_longer():
     speed = [1.0] * 110 + [0.0] * 100 + [0.5] * 10 + [0.0] * 80
     (change,) = changes(fake(speed, stopping=20))
@@ -194,6 +201,30 @@ def test_going_to_arm_is_no_stop():
     (change,) = changes(fake([1.0] * 300, modes=("Idle", "Armed", "Armed")))
     assert not change.is_stop
     assert change.rest_ns is None
+
+
+def stop(second, cause, begin_ns=0):
+    return Change(begin_ns + int(second * 1e9), "Running", "Stopping", cause, rest_ns=80_000_000, moved_rad=0.02)
+
+
+def test_stops_that_nobody_asked_for_are_looked_at_first_one_of_each_cause():
+    found = [stop(1, "operator-stop"), stop(2, "stale-state"), stop(3, "stale-state"), stop(4, "worker-dead")]
+    assert [each.at_ns for each in closest_looks(found)] == [2_000_000_000, 4_000_000_000]
+    assert closest_looks(found[:1]) == found[:1]
+    assert closest_looks([]) == []
+
+
+def test_the_summary_tells_every_cause_once_and_how_often(told):
+    _, _, recording = told(seconds=1.0, limited=[])
+    begin = recording.begin_ns
+    found = [stop(1, "operator-stop", begin)] * 20 + [stop(2, "stale-state", begin)] * 3 + [stop(4, "worker-dead", begin)]
+    assert summary(recording, [], [], found) == (
+        "The policy was in charge for 0.6 of 1.0 s at 200 ticks/s (4 joints). 0 of 200 ticks were missed. "
+        "The guard let every command pass unchanged. The operator stopped it 20 times. "
+        "At 2.0 s the joint measurements became too old; the joints came to rest in 80 ms, none having turned more than "
+        "1.1° meanwhile. This happened twice more. "
+        "At 4.0 s the worker process died; the joints came to rest in 80 ms, none having turned more than 1.1° meanwhile."
+    )
 
 
 def test_limits_are_counted_per_code_and_joint(told):

@@ -14,12 +14,12 @@ from interlock.view.recording import Recording
 from interlock.view.report_head import conditions, first_numbers, head, in_words
 from interlock.view.report_images import cameras
 from interlock.view.report_losses import losses
-from interlock.view.report_modes import around_stop, bands, limits, modes
+from interlock.view.report_modes import around_stops, bands, limits, modes
 from interlock.view.report_motion import actions, motion
 from interlock.view.report_timing import latency
 from interlock.view.report_words import number, summary
 from interlock.view.stages import Miss, Stage, action_ages, inference_stages, misses, tick_stages
-from interlock.view.timeline import Acted, Change, Stretch, acted, changes, first_loss, stretches
+from interlock.view.timeline import Acted, Change, Stretch, acted, changes, closest_looks, stretches
 
 PARTS = {
     "latency": "Latency",
@@ -63,9 +63,8 @@ def report_html(recording: Recording, found: Findings, siblings: Sequence[Sequen
     if not _has_motion(recording):
         nothing = paragraph("No tick of any joint was recorded.")
         return page(title, head(recording), nothing, conditions(recording), losses(recording))
-    stop = first_loss(found.changes)
+    stops = closest_looks(found.changes)
     behind = bands(recording, found.stretches, shade=True)
-    asked = [recording.second(goal.stamp_ns) for goal in recording.goals]
     return page(
         title,
         head(recording),
@@ -76,11 +75,11 @@ def report_html(recording: Recording, found: Findings, siblings: Sequence[Sequen
         _siblings(siblings),
         latency(recording, found.missed),
         modes(recording, found.stretches, found.changes),
-        around_stop(recording, found.stretches, stop),
+        around_stops(recording, found.stretches, stops),
         limits(recording, found.acted),
-        motion(recording, behind, asked),
-        actions(recording, stop, found.stretches),
-        cameras(recording, stop),
+        motion(recording, behind),
+        actions(recording, stops, found.stretches),
+        cameras(recording, stops),
         losses(recording),
     )
 

@@ -14,7 +14,7 @@ from interlock.view.plan_facts import mapping, timing
 from interlock.view.recording import Recording
 from interlock.view.report_words import number, seconds_text, summary
 from interlock.view.stages import TOTAL, Miss, Stage
-from interlock.view.timeline import Acted, Change
+from interlock.view.timeline import Acted, Change, losses
 
 MOST_DEPTH = 4  # of nested header facts
 
@@ -49,7 +49,7 @@ def first_numbers(
     lost = sum(miss.count for miss in missed)
     limited, refused = int((ticks.ruling == 1).sum()), int((ticks.ruling == 2).sum())
     stops = [change for change in changes if change.is_stop]
-    unasked = [change for change in stops if change.cause != "operator-stop"]
+    unasked = losses(changes)
     slowest = max((change.rest_ns for change in stops if change.rest_ns is not None), default=None)
     if recording.is_manual:
         latency: tuple[str, object, str] = ("sensor to command", NOTHING, "not measured: manual clock")

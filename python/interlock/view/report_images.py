@@ -1,4 +1,4 @@
-"""What the cameras saw: images over the whole run, and those around the first stop."""
+"""What the cameras saw: images over the whole run, and those around stops."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from interlock.view.page import NOTHING, Column, Html, grid, join, note, paragra
 from interlock.view.plan_facts import has_cameras
 from interlock.view.png import SIGNATURE, png
 from interlock.view.recording import FOREIGN, Image, Recording
-from interlock.view.report_words import number
+from interlock.view.report_words import clause, number
 from interlock.view.timeline import Change, longest_still
 
 F64 = NDArray[np.float64]
 
 OVERVIEW = 8  # per camera
-BEFORE, AFTER = 3, 5  # images around the first stop
+BEFORE, AFTER = 3, 5  # images around a stop
 MOST_BYTES = 16_000_000  # of all images on the page; beyond it fewer are shown
 LARGE_BYTES = 150_000  # images beyond it are made smaller
 WIDEST = 320  # pixels of an image that is made smaller
 MOVED_RAD = 2e-3  # joints moved more than this between two identical images: the camera did not see it
 
 
-def cameras(recording: Recording, stop: Change | None) -> Html:
+def cameras(recording: Recording, stops: Sequence[Change]) -> Html:
     """Pictures per camera, with times; an image equal to the one before it is marked."""
     if not recording.images:
         return section("cameras", "Cameras", paragraph(_absent(recording)))
@@ -34,7 +34,7 @@ def cameras(recording: Recording, stop: Change | None) -> Html:
     return section(
         "cameras",
         "Cameras",
-        *[_camera(recording, name, images, stop, budget) for name, images in recording.images.items()],
+        *[_camera(recording, name, images, stops, budget) for name, images in recording.images.items()],
         note(
             "A red frame marks an image that is identical to the one recorded just before it although a joint moved "
             f"more than {MOVED_RAD:g} rad between them: what a frozen camera looks like."
@@ -48,31 +48,31 @@ def _absent(recording: Recording) -> str:
     return "No image was recorded."
 
 
-def _camera(recording: Recording, name: str, images: Sequence[Image], stop: Change | None, budget: int) -> Html:
+def _camera(recording: Recording, name: str, images: Sequence[Image], stops: Sequence[Change], budget: int) -> Html:
     if not images:
         return join([tag("h3", name), paragraph("No image was recorded.")])
     digests = [_digest(image) for image in images]
     poses = _poses(recording, images)
     affordable = max(budget // LARGE_BYTES, 1)
     shown = sorted({round(float(each)) for each in np.linspace(0, len(images) - 1, min(OVERVIEW, affordable))})
-    around = _around(images, stop)[: affordable - len(shown)]
 
     def pictures(chosen: Sequence[int]) -> Html:
         return grid([_image(recording, name, images, digests, poses, each) for each in chosen], "images")
 
     parts = [tag("h3", name), _numbers(recording, images, digests, poses), pictures(shown)]
-    if stop is not None and around:
-        at = recording.second(stop.at_ns)
-        parts += [
-            paragraph(f"Around the first stop, {stop.before} → {stop.after} at {at:.2f} s:", css="sub"),
-            pictures(around),
-        ]
+    for stop in stops:
+        affordable -= len(shown)
+        shown = _around(images, stop)[: max(affordable, 0)]
+        if shown:
+            at = recording.second(stop.at_ns)
+            parts += [
+                paragraph(f"Around the stop at {at:.2f} s, where {clause(stop.cause)}:", css="sub"),
+                pictures(shown),
+            ]
     return join(parts)
 
 
-def _around(images: Sequence[Image], stop: Change | None) -> list[int]:
-    if stop is None:
-        return []
+def _around(images: Sequence[Image], stop: Change) -> list[int]:
     first = int(np.searchsorted([image.captured_ns for image in images], stop.at_ns, side="right"))
     return list(range(max(first - BEFORE, 0), min(first + AFTER, len(images))))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from interlock.view.charts import Band, Line, band_chart, line_chart
-from interlock.view.page import NOTHING, Column, Html, join, note, paragraph, section, table, tag
+from interlock.view.page import NOTHING, Column, Html, details, join, note, paragraph, section, table, tag
 from interlock.view.recording import Recording
-from interlock.view.report_words import clause, number, seconds_text, times
-from interlock.view.timeline import REST_RAD_S, Acted, Change, Stretch, speeds
+from interlock.view.report_words import clause, number, rest_clause, seconds_text, times
+from interlock.view.timeline import REST_RAD_S, Acted, Change, Stretch, losses, speeds
 
 COLOURS = {
     "Idle": "#cbd5e1",
@@ -24,13 +25,41 @@ COLOURS = {
 }
 OTHER = "#f0abfc"
 SHADE = {name: f"{colour}44" for name, colour in COLOURS.items() if name != "Running"}
-MOST_CHANGES = 60
-MOST_GOALS = 40
+FEW_CHANGES = 12  # all are shown at once
+MOST_CHANGES = 300
+MOST_GOALS = 300
 BEFORE_S, AFTER_S = 0.6, 1.4  # shown around a stop
 
 
 def modes(recording: Recording, stretches: Sequence[Stretch], changes: Sequence[Change]) -> Html:
-    """The timeline, every transition, and what the operator asked."""
+    """The timeline, the stops, every transition, and what the operator asked."""
+    stops = [change for change in changes if change.is_stop]
+    listed = _transitions(recording, changes[:MOST_CHANGES])
+    if len(changes) > MOST_CHANGES:
+        listed = join([listed, note(f"{number(len(changes) - MOST_CHANGES)} more are in the recording.")])
+    if len(changes) > FEW_CHANGES:
+        shown = losses(changes) or stops
+        caption = "Stops that nobody asked for" if losses(changes) else "Stops"
+        listed = join(
+            [
+                _transitions(recording, shown[:MOST_CHANGES], caption=caption),
+                details(f"All {number(len(changes))} changes of mode", listed),
+            ]
+        )
+    return section(
+        "modes",
+        "Modes",
+        band_chart("Mode", bands(recording, stretches), span=recording.span),
+        listed or paragraph("The mode never changed."),
+        note(
+            "To rest: from the change until every measured joint stays below "
+            f"{REST_RAD_S:g} rad/s for a quarter of a second."
+        ),
+        _goals(recording),
+    )
+
+
+def _transitions(recording: Recording, changes: Sequence[Change], *, caption: str = "") -> Html:
     rows = [
         [
             f"{recording.second(change.at_ns):.3f}",
@@ -39,27 +68,11 @@ def modes(recording: Recording, stretches: Sequence[Stretch], changes: Sequence[
             clause(change.cause) if change.is_stop and change.cause else "",
             _rest(change),
         ]
-        for change in changes[:MOST_CHANGES]
+        for change in changes
     ]
-    columns = [
-        Column("at", "s"),
-        Column("mode", number=False),
-        Column("cause", number=False),
-        Column("in words", number=False),
-        Column("to rest"),
-    ]
-    more = f"{len(changes) - MOST_CHANGES} more changes are in the recording." if len(changes) > MOST_CHANGES else ""
-    return section(
-        "modes",
-        "Modes",
-        band_chart("Mode", bands(recording, stretches), span=recording.span),
-        table(columns, rows) or paragraph("The mode never changed."),
-        note(
-            "To rest: from the change until every measured joint stays below "
-            f"{REST_RAD_S:g} rad/s for a quarter of a second. {more}"
-        ),
-        _goals(recording),
-    )
+    columns = [Column("at", "s")]
+    columns += [Column(title, number=False) for title in ("mode", "cause", "in words")]
+    return table([*columns, Column("to rest")], rows, caption=caption)
 
 
 def bands(recording: Recording, stretches: Sequence[Stretch], *, shade: bool = False) -> list[Band]:
@@ -72,39 +85,38 @@ def bands(recording: Recording, stretches: Sequence[Stretch], *, shade: bool = F
     ]
 
 
-def around_stop(recording: Recording, stretches: Sequence[Stretch], stop: Change | None) -> Html:
-    """A close look at the first stop: what was sent, what the joints did."""
-    if stop is None:
-        return Html()
+def around_stops(recording: Recording, stretches: Sequence[Stretch], stops: Sequence[Change]) -> Html:
+    """A close look at some stops: what was sent, what the joints did."""
+    return join([_around_stop(recording, stretches, stop) for stop in stops])
+
+
+def _around_stop(recording: Recording, stretches: Sequence[Stretch], stop: Change) -> Html:
     at = recording.second(stop.at_ns)
     span = (max(at - BEFORE_S, recording.span[0]), min(at + max(AFTER_S, 1.3 * (stop.rest_ns or 0) / 1e9), at + 6.0))
     ticks = recording.ticks
     seconds = recording.seconds_of(ticks.due_ns)
-    behind = bands(recording, stretches, shade=True)
-    fastest = speeds(ticks)
-    order = np.argsort(
-        -np.nan_to_num(np.abs(fastest[(seconds >= span[0]) & (seconds <= span[1])])).max(axis=0, initial=0.0)
-    )[: min(6, len(recording.joints))]
-    marks = [at] + ([at + stop.rest_ns / 1e9] if stop.rest_ns else [])
+    look = partial(
+        line_chart,
+        span=span,
+        marks=[at] + ([at + stop.rest_ns / 1e9] if stop.rest_ns else []),
+        bands=bands(recording, stretches, shade=True),
+        height=170,
+    )
+    rows = slice(*np.searchsorted(seconds, span))
+    fastest = np.nan_to_num(speeds(ticks, rows)).max(axis=0, initial=0.0)
+    order = np.argsort(-fastest)[: min(6, len(recording.joints))]
     speed = [Line(recording.joints[joint], seconds, ticks.vel[:, joint]) for joint in order]
-    moved = [
+    sent = [
         Line(recording.joints[joint], seconds, np.where(ticks.sent, ticks.target[:, joint], np.nan)) for joint in order
     ]
-    what = f"At {at:.2f} s {clause(stop.cause)}. " + (
-        "The joints were at rest already."
-        if stop.rest_ns == 0
-        else f"The second thin line is where every joint is at rest, {seconds_text(stop.rest_ns)} later."
-        if stop.rest_ns is not None
-        else "The joints did not come to rest while this was recorded."
-    )
+    line = " The second thin line is where every joint is at rest." if stop.rest_ns else ""
+    what = f"{stop.before} → {stop.after}: {clause(stop.cause)}; {rest_clause(stop)}.{line}"
     return join(
         [
-            tag("h3", "The first stop, closely"),
+            tag("h3", f"The stop at {at:.2f} s, closely"),
             paragraph(what),
-            line_chart(
-                "Measured speed", "rad/s", speed, span=span, marks=marks, bands=behind, height=190, least=4 * REST_RAD_S
-            ),
-            line_chart("Target sent", "rad", moved, span=span, marks=marks, bands=behind, height=190, least=0.05),
+            look("Measured speed", "rad/s", speed, least=4 * REST_RAD_S),
+            look("Target sent", "rad", sent, least=0.05),
             note(f"The {len(order)} joints that moved fastest. Shading is the mode, as above; white is Running."),
         ]
     )
@@ -144,7 +156,7 @@ def _rest(change: Change) -> str:
     if not change.is_stop:
         return ""
     if change.rest_ns is None:
-        return "not in this recording"
+        return "moved again before" if change.is_cut_short else "not in this recording"
     return "at rest already" if change.rest_ns == 0 else seconds_text(change.rest_ns)
 
 
@@ -157,13 +169,9 @@ def _goals(recording: Recording) -> Html:
         if len(goal.velocity):
             asked.append("velocity " + ", ".join(f"{each:g}" for each in goal.velocity))
         rows.append([f"{recording.second(goal.stamp_ns):.3f}", " · ".join(asked) or "nothing"])
-    more = len(recording.goals) - MOST_GOALS
-    return join(
-        [
-            table(
-                [Column("at", "s"), Column("asked", number=False)],
-                rows,
-                caption="What the operator asked" + (f" (the first {MOST_GOALS}, {more} more)" if more > 0 else ""),
-            )
-        ]
-    )
+    columns = [Column("at", "s"), Column("asked", number=False)]
+    if len(rows) <= FEW_CHANGES:
+        return table(columns, rows, caption="What the operator asked")
+    more = len(recording.goals) - len(rows)
+    left_out = note(f"{number(more)} more are in the recording.") if more else Html()
+    return details(f"What the operator asked ({number(len(recording.goals))} times)", table(columns, rows), left_out)

@@ -24,14 +24,16 @@ LEAST_RAD, LEAST_RAD_S = 0.02, 0.1  # smaller ranges are noise
 POSITION_KINDS = (0, 1)
 
 
-def motion(recording: Recording, behind: Sequence[Band], marks: Sequence[float]) -> Html:
+def motion(recording: Recording, behind: Sequence[Band]) -> Html:
     """Measured position, target and wanted of every joint; velocities on request."""
     ticks, span = recording.ticks, recording.span
     seconds = recording.seconds_of(ticks.due_ns)
     is_position = ticks.sent & np.isin(ticks.kind, POSITION_KINDS)
     ranges = position_limits(recording)
     positions, velocities = [], []
-    small = partial(line_chart, span=span, marks=marks, bands=behind, most_points=SMALL_POINTS, legend=False)
+    small = partial(
+        line_chart, span=span, marks=_goal_changes(recording), bands=behind, most_points=SMALL_POINTS, legend=False
+    )
     speed = speeds(ticks) if not np.isfinite(ticks.vel).any() else ticks.vel
     for joint, name in enumerate(recording.joints):
         lines = [
@@ -58,10 +60,21 @@ def motion(recording: Recording, behind: Sequence[Band], marks: Sequence[float])
             css="sub",
         ),
         grid(positions),
-        note("Thin dotted lines: the operator asked for something. Shading: the mode; white is Running."),
+        note("Thin dotted lines: another goal. Shading: the mode; white is Running."),
         details("Measured velocities", grid(velocities)),
         _base(recording, behind),
     )
+
+
+def _goal_changes(recording: Recording) -> list[float]:
+    """Seconds at which the goal became another one."""
+    goals = [goal for goal in recording.goals if not goal.request]
+    before = [None, *goals[:-1]]
+    return [
+        recording.second(goal.stamp_ns)
+        for goal, last in zip(goals, before, strict=True)
+        if last is None or (goal.text, goal.velocity) != (last.text, last.velocity)
+    ]
 
 
 def _base(recording: Recording, behind: Sequence[Band]) -> Html:
@@ -96,11 +109,11 @@ def _base(recording: Recording, behind: Sequence[Band]) -> Html:
     return join([tag("h3", "Base"), grid(pictures)])
 
 
-def actions(recording: Recording, stop: Change | None, stretches: Sequence[Stretch]) -> Html:
+def actions(recording: Recording, stops: Sequence[Change], stretches: Sequence[Stretch]) -> Html:
     """Chunks as overlapping pieces of time, and which of them each target came from."""
     if not recording.chunks:
         return section("actions", "Actions", paragraph("No chunk arrived."))
-    span = _close_span(recording, stop, stretches)
+    span = _close_span(recording, stops, stretches)
     close = [chunk for chunk in recording.chunks if _overlaps(recording, chunk, span)]
     pictures = [
         line_chart(
@@ -201,12 +214,13 @@ def _overlaps(recording: Recording, chunk: Chunk, span: tuple[float, float]) -> 
     return recording.second(int(due[0])) <= span[1] and recording.second(int(due[-1])) >= span[0]
 
 
-def _close_span(recording: Recording, stop: Change | None, stretches: Sequence[Stretch]) -> tuple[float, float]:
-    """The seconds before the first stop; without one, the middle of the longest time that the policy was in charge."""
+def _close_span(recording: Recording, stops: Sequence[Change], stretches: Sequence[Stretch]) -> tuple[float, float]:
+    """The seconds before a stop, where most chunks came; without a stop, the middle of the longest time in charge."""
     first, last = recording.span
-    if stop is not None:
-        end = min(recording.second(stop.at_ns) + 0.5, last)
-        return max(end - CLOSE_S, first), end
+    ends = [min(recording.second(stop.at_ns) + 0.5, last) for stop in stops]
+    if ends:
+        spans = [(max(end - CLOSE_S, first), end) for end in ends]
+        return max(spans, key=lambda span: sum(_overlaps(recording, chunk, span) for chunk in recording.chunks))
     running = [each for each in stretches if each.mode in ("Running", "Degraded")] or list(stretches)
     if not running:
         return first, last

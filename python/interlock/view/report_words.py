@@ -8,9 +8,11 @@ import numpy as np
 
 from interlock.view.recording import Recording
 from interlock.view.stages import Miss
-from interlock.view.timeline import Acted, Change
+from interlock.view.timeline import Acted, Change, losses
 
-MOST_STOPS = 3  # told in the summary; the list has them all
+MOST_CAUSES = 3  # told in the summary; the list has them all
+
+IN_CHARGE = ("Running", "Degraded")
 
 # What happened, as a clause that stands after "At 31.2 s".
 HAPPENED = {
@@ -66,7 +68,8 @@ def summary(recording: Recording, missed: Sequence[Miss], limits: Sequence[Acted
 
 def _ran(recording: Recording) -> str:
     ticks = recording.ticks
-    running = sum(recording.mode_name(int(mode)) in ("Running", "Degraded") for mode in ticks.mode)
+    charged = [mode for mode in np.unique(ticks.mode) if recording.mode_name(int(mode)) in IN_CHARGE]
+    running = int(np.isin(ticks.mode, charged).sum())
     rate = 1e9 / recording.tick_ns if recording.tick_ns else 0.0
     clock = ", in simulated time" if recording.is_manual else ""
     if not running:
@@ -92,29 +95,42 @@ def _guarded(recording: Recording, limits: Sequence[Acted]) -> str:
     if not limited and not refused:
         return "The guard let every command pass unchanged."
     codes = list(dict.fromkeys(each.code for each in limits if each.limited or each.refused))
-    return (
-        f"The guard limited the command in {times(limited, 'tick')} and refused it in {times(refused, 'tick')} "
-        f"({', '.join(codes[:4])}{', …' if len(codes) > 4 else ''})."
-    )
+    because = f" ({', '.join(codes[:4])}{', …' if len(codes) > 4 else ''})"
+    refusals = f"refused it in {times(refused, 'tick')}" if refused else "refused none"
+    return f"The guard limited the command in {times(limited, 'tick')} and {refusals}{because}."
 
 
 def _stopped(recording: Recording, changes: Sequence[Change]) -> list[str]:
     stops = [change for change in changes if change.is_stop]
+    unasked = losses(changes)
+    asked = len(stops) - len(unasked)
     if not stops:
         return ["It was never stopped."]
-    told = []
-    for change in stops[:MOST_STOPS]:
-        begin = f"At {recording.second(change.at_ns):.1f} s {clause(change.cause)};"
-        if change.rest_ns is None:
-            told.append(f"{begin} the joints did not come to rest while this was recorded.")
-        elif change.rest_ns == 0:
-            told.append(f"{begin} the joints were at rest already.")
-        else:
-            turned = np.degrees(change.moved_rad)
-            told.append(
-                f"{begin} the joints came to rest in {seconds_text(change.rest_ns)}, "
-                f"none having turned more than {turned:.1f}° meanwhile."
-            )
-    if len(stops) > MOST_STOPS:
-        told.append(f"{len(stops) - MOST_STOPS} more stops are listed below.")
+    told = [f"The operator stopped it {_often(asked)}."] if asked and (unasked or asked > 1) else []
+    causes = list(dict.fromkeys(change.cause for change in unasked))
+    for cause in causes[:MOST_CAUSES]:
+        first, *more = [change for change in unasked if change.cause == cause]
+        again = f" This happened {_often(len(more))} more." if more else ""
+        told.append(f"At {recording.second(first.at_ns):.1f} s {clause(cause)}; {rest_clause(first)}.{again}")
+    if len(stops) == 1 and asked:
+        told.append(f"At {recording.second(stops[0].at_ns):.1f} s {clause(stops[0].cause)}; {rest_clause(stops[0])}.")
+    if len(causes) > MOST_CAUSES:
+        told.append(f"Stops of {len(causes) - MOST_CAUSES} more causes are listed below.")
     return told
+
+
+def rest_clause(stop: Change) -> str:
+    """How the robot came to rest, as a clause."""
+    if stop.rest_ns is None:
+        until = "before it was moved again" if stop.is_cut_short else "while this was recorded"
+        return f"the joints did not come to rest {until}"
+    if stop.rest_ns == 0:
+        return "the joints were at rest already"
+    turned = np.degrees(stop.moved_rad)
+    return (
+        f"the joints came to rest in {seconds_text(stop.rest_ns)}, none having turned more than {turned:.1f}° meanwhile"
+    )
+
+
+def _often(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{number(count)} times")

@@ -14,6 +14,8 @@ F64 = NDArray[np.float64]
 
 REST_RAD_S = 0.05  # about 3 deg/s: what a person calls standing still, above the noise of measured velocities
 REST_HELD_NS = 250_000_000  # so long it must stay below: a joint that turns round is not at rest
+ASKED = ("operator-stop", "terminal-closed")
+MOST_LOOKS = 3
 AT_REST = ("Stopping", "Holding", "Faulted")
 
 
@@ -38,7 +40,7 @@ class Change:
         rest_ns: From the change until every joint stays below `REST_RAD_S`; None where it never did, or where
             nothing was brought to rest.
         moved_rad: Largest distance any joint moved until then; NaN where `rest_ns` is None.
-        speed_rad_s: Fastest joint at the change.
+        is_cut_short: It was moved again before it was at rest.
     """
 
     at_ns: int
@@ -47,7 +49,7 @@ class Change:
     cause: str
     rest_ns: int | None = None
     moved_rad: float = float("nan")
-    speed_rad_s: float = float("nan")
+    is_cut_short: bool = False
 
     @property
     def is_stop(self) -> bool:
@@ -102,18 +104,27 @@ def changes(recording: Recording) -> list[Change]:
     return found
 
 
-def first_loss(found: Sequence[Change]) -> Change | None:
-    """The first stop that nobody asked for; else the first stop at all."""
+def losses(found: Sequence[Change]) -> list[Change]:
+    """The stops that nobody asked for."""
+    return [change for change in found if change.is_stop and change.cause not in ASKED]
+
+
+def closest_looks(found: Sequence[Change]) -> list[Change]:
+    """The stops worth a close look: the first of each cause that nobody asked for, or else the first stop at all."""
+    first: dict[str, Change] = {}
+    for change in losses(found):
+        first.setdefault(change.cause, change)
     stops = [change for change in found if change.is_stop]
-    return next((change for change in stops if change.cause != "operator-stop"), stops[0] if stops else None)
+    return list(first.values())[:MOST_LOOKS] or stops[:1]
 
 
-def speeds(ticks: Ticks) -> F64:
+def speeds(ticks: Ticks, rows: slice = slice(None)) -> F64:
     """Measured joint speeds; differences of positions where the robot gives none. Shape (ticks, n), rad/s."""
-    if np.isfinite(ticks.vel).any() or ticks.due_ns.size < 2:
-        return np.abs(ticks.vel)
-    positions = np.where(np.isfinite(ticks.pos), ticks.pos, np.nan)
-    step_s = np.maximum(np.gradient(ticks.due_ns.astype(np.float64)), 1.0) / 1e9
+    measured, due_ns = ticks.vel[rows], ticks.due_ns[rows]
+    if np.isfinite(measured).any() or due_ns.size < 2:
+        return np.abs(measured)
+    positions = np.where(np.isfinite(ticks.pos[rows]), ticks.pos[rows], np.nan)
+    step_s = np.maximum(np.gradient(due_ns.astype(np.float64)), 1.0) / 1e9
     return np.abs(np.gradient(positions, axis=0) / step_s[:, None])
 
 
@@ -160,18 +171,21 @@ def _with_rest(change: Change, recording: Recording) -> Change:
     """
     ticks = recording.ticks
     first = int(np.searchsorted(ticks.due_ns, change.at_ns))
-    names = [recording.mode_name(int(mode)) for mode in ticks.mode[first:]]
+    named, number = np.unique(ticks.mode[first:], return_inverse=True)
+    modes = np.array([recording.mode_name(int(each)) for each in named], dtype=object)[number]
     # Up to where somebody moves it again or stops it anew.
-    anew = (place for place, name in enumerate(names) if name not in AT_REST or _stops_anew(names, place))
-    names = names[: next(anew, len(names))]
-    if not names:
+    is_stopping = modes == "Stopping"
+    is_over = ~np.isin(modes, AT_REST)
+    is_over[1:] |= is_stopping[1:] & ~is_stopping[:-1]
+    over = np.flatnonzero(is_over)
+    count = int(over[0]) if over.size else modes.size
+    if not count:
         return change
-    last = first + len(names)
-    times, fastest = ticks.due_ns[first:last], speeds(ticks)[first:last].max(axis=1)
-    begin = replace(change, speed_rad_s=float(fastest[0]))
+    rows = slice(first, first + count)
+    times, fastest = ticks.due_ns[rows], speeds(ticks, rows).max(axis=1)
     is_fast = ~(fastest < REST_RAD_S)
     fast = np.flatnonzero(is_fast)
-    moved_while_stopping = np.flatnonzero(is_fast & (np.array(names) == "Stopping"))
+    moved_while_stopping = np.flatnonzero(is_fast & is_stopping[:count])
     earliest = int(moved_while_stopping[-1]) + 1 if moved_while_stopping.size else 0
     # From each quiet tick on: is the next fast one far enough away?
     quiet_from = np.concatenate([[0], fast + 1])
@@ -180,9 +194,5 @@ def _with_rest(change: Change, recording: Recording) -> Change:
         if earliest <= start < times.size and until - times[start] >= REST_HELD_NS:
             path = ticks.pos[first : first + int(start) + 1]
             moved = float(np.abs(path - path[0]).max())
-            return replace(begin, rest_ns=max(int(times[start]) - change.at_ns, 0), moved_rad=moved)
-    return begin
-
-
-def _stops_anew(names: Sequence[str], place: int) -> bool:
-    return place > 0 and names[place] == "Stopping" and names[place - 1] != "Stopping"
+            return replace(change, rest_ns=max(int(times[start]) - change.at_ns, 0), moved_rad=moved)
+    return replace(change, is_cut_short=count < modes.size)
