@@ -1,12 +1,33 @@
-"""Typed boundary to the Rust crates. Contract as JSON once; C-contiguous arrays in, caller-owned arrays out; nanoseconds."""
+"""Typed boundary to the Rust crates. Plan as JSON once, C-contiguous arrays in, owned arrays out, nanoseconds."""
 
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
+
+__all__ = [
+    "CoreError",
+    "Engine",
+    "Lockstep",
+    "Pipeline",
+    "Ring",
+    "Supervisor",
+    "Tick",
+    "check_plan",
+    "chunk_bytes",
+    "code_word",
+    "code_words",
+    "command_bytes",
+    "floor",
+    "mode_names",
+    "monotonic_ns",
+    "observation_bytes",
+    "run_worker",
+    "state_bytes",
+]
 
 _F64: TypeAlias = NDArray[np.float64]
-_F32: TypeAlias = NDArray[np.float32]
 _U8: TypeAlias = NDArray[np.uint8]
 _I64: TypeAlias = NDArray[np.int64]
 
@@ -61,7 +82,10 @@ class Ring:
         longer than a slot, `array` for one that is not C-contiguous float64 or uint8.
         """
     def latest(self, out: _F64 | _U8) -> tuple[int, int] | None:
-        """Copies the newest complete slot into `out`, as much as fits; returns (sequence, stamp_ns), None before the first."""
+        """Copies the newest complete slot into `out`, as much as fits.
+
+        Returns (sequence, stamp_ns), None before the first.
+        """
     def wait(self, after_seq: int, timeout_ns: int) -> bool:
         """True once a slot newer than `after_seq` exists. Releases the GIL."""
 
@@ -69,15 +93,15 @@ class Ring:
 class Engine:
     """One ONNX Runtime session through its C API, on the shared library that the wheel ships."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         graph: bytes | str,
         library: str,
         *,
         threads: int = 1,
         optimize: bool = True,
         provider: str = "CPUExecutionProvider",
-    ) -> None:
+    ) -> Self:
         """`graph`: the verified bytes, or a path when external data stands beside it.
 
         Raises CoreError: `engine-library` (missing, not ONNX Runtime, older than the API level), `engine-graph`,
@@ -96,7 +120,7 @@ class Engine:
 class Pipeline:
     """preprocess -> infer -> decode of one policy: the very code the worker runs. Used by verify, replay and tests."""
 
-    def __init__(self, plan_json: str, graph: bytes | str | None, library: str) -> None:
+    def __new__(cls, plan_json: str, graph: bytes | str | None, library: str) -> Self:
         """`graph` None: no engine; only `preprocess` and `decode` may be called."""
     def reset(self) -> None:
         """History, recurrent state, last action, phase and noise start afresh."""
@@ -170,8 +194,8 @@ class Tick:
 class Lockstep:
     """All stages in one process on a manual clock. Inference takes the plan's declared latency."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         plan_json: str,
         graph: bytes | str,
         library: str,
@@ -179,7 +203,7 @@ class Lockstep:
         header_json: str = "{}",
         record_images: Literal["png", "raw", "none"] = "png",
         guard: bool = True,
-    ) -> None:
+    ) -> Self:
         """`guard` False: the simulation gate's comparison run; refused by everything that is not simulated."""
     def request(self, what: str) -> None:
         """arm, start, stop, recover, takeover, release, disarm, quit, driver_dead, worker_dead, terminal_closed."""
@@ -200,10 +224,10 @@ class Lockstep:
 
 @final
 class Supervisor:
-    """The paced loop: Rust control thread on absolute deadlines, writer thread, watcher threads. Never takes the GIL."""
+    """The paced loop: control thread on absolute deadlines, writer thread, watcher threads. Never takes the GIL."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         plan_json: str,
         *,
         state: Ring,
@@ -220,7 +244,7 @@ class Supervisor:
         realtime_priority: int = 0,
         cpu: int | None = None,
         dry: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     def start(self) -> dict[str, Any]:
         """Starts the threads and the recording; returns what the kernel granted, read back from it.
 
@@ -234,10 +258,10 @@ class Supervisor:
     def status(self) -> dict[str, Any]:
         """One consistent look at the loop.
 
-        Numbers: mode, level, cause, tick, planned (= executed + missed), executed, missed, limited, refused, violations,
-        sent, offered, chunks, accepted, dropped, late, requests, requests_refused, request_code (0: granted), generation,
-        goal_seq, sample_seq, control_allocations, ended. Counts per code word, at most 64 ticks old: limited_by,
-        refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
+        Numbers: mode, level, cause, tick, planned (= executed + missed), executed, missed, limited, refused,
+        violations, sent, offered, chunks, accepted, dropped, late, requests, requests_refused, request_code
+        (0: granted), generation, goal_seq, sample_seq, control_allocations, ended. Counts per code word, at most 64
+        ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
         """
     def timings(self) -> dict[str, _I64]:
         """Nanoseconds of the first 200,000 ticks.
@@ -269,10 +293,11 @@ def state_bytes(n: int) -> int:
     """Slot size of a state ring: (3n + 10) float64: pos, vel, torque, quat_wxyz, ang_vel, lin_vel; ROBOT units."""
 
 def command_bytes(n: int) -> int:
-    """Slot size of a command ring: (4 + 5n) float64: mode, kind, running, reserved, then target, velocity, torque, kp, kd.
+    """Slot size of a command ring: (4 + 5n) float64.
 
-    ROBOT units for positions and velocities, N*m for torques, N*m/rad and N*m*s/rad for gains. Kind: 0 position,
-    1 position_pd, 2 velocity, 3 torque, 4 off. running: 1 once a simulation may let go of the robot.
+    mode, kind, running, reserved, then target, velocity, torque, kp, kd. ROBOT units for positions and velocities, N*m
+    for torques, N*m/rad and N*m*s/rad for gains. Kind: 0 position, 1 position_pd, 2 velocity, 3 torque, 4 off.
+    running: 1 once a simulation may let go of the robot.
     """
 
 def observation_bytes(n: int) -> int: ...

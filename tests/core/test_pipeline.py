@@ -60,7 +60,9 @@ def test_the_engine_says_what_it_is() -> None:
     assert engine.inputs() == [("obs", "float32", [1, 2])]
     assert engine.outputs() == [("action", "float32", [1, 1, 2])]
     assert set(engine.effective_providers()) == {"CPUExecutionProvider"}
-    np.testing.assert_array_equal(engine.run({"obs": np.zeros((1, 2), np.float32)})["action"][0, 0, 0], np.float32(0.02))
+    np.testing.assert_array_equal(
+        engine.run({"obs": np.zeros((1, 2), np.float32)})["action"][0, 0, 0], np.float32(0.02)
+    )
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,7 @@ def test_quit_while_idle_ends_at_once_and_requests_after_it_are_refused_in_the_e
         assert robot.core.wait(30_000_000_000)
         assert robot.core.status()["sent"] == 0
         with pytest.raises(_core.CoreError) as refusal:
-            for _ in range(100):
-                robot.core.request("arm")
+            [robot.core.request("arm") for _ in range(100)]
         assert refusal.value.code == "not-running"
 
 

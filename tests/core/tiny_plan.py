@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 JOINTS = 2
@@ -109,7 +108,7 @@ def plan(**timing: Any) -> dict[str, Any]:
 
 def asynchronous_plan() -> dict[str, Any]:
     """Chunks of eight actions, offered every four ticks, arriving two ticks later on the manual clock."""
-    made = plan(
+    return plan(
         synchronous=False,
         chunk=8,
         ticks_per_inference=4,
@@ -117,7 +116,6 @@ def asynchronous_plan() -> dict[str, Any]:
         manual_latency_ns=2 * TICK_NS,
         interpolate="cubic",
     )
-    return made
 
 
 def graph(rows: int = 1, *, step: tuple[float, float] = (0.02, -0.01), nan: bool = False) -> bytes:

@@ -81,7 +81,10 @@ fn floor(py: Python<'_>, rate_hz: f64, seconds: f64, priority: i32) -> Bound<'_,
 }
 
 #[pyfunction]
-#[pyo3(signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1))]
+#[pyo3(
+    signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1),
+    text_signature = "(plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1)"
+)]
 #[allow(clippy::too_many_arguments)] // one keyword each, documented in the stub
 fn run_worker(
     py: Python<'_>,
