@@ -17,11 +17,11 @@ FLOOR_WARMUP = 5  # wake-ups
 
 def main() -> int:
     """Measures and leaves the answer in OUT."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     launched = json.load(sys.stdin)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
     if os.getppid() != launched["parent_pid"]:
         return 130
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from benches.host import Load  # noqa: PLC0415
     from benches.job import I64, NO_SAMPLES, Given, Job  # noqa: PLC0415
 

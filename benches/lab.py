@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,7 @@ from benches.job import Job, Measured, pooled
 ROOT = Path(__file__).parents[1]
 GRACE_S = 30.0  # beyond the measured time: start, warm-up, coming to rest
 END_S = 15.0
+ENDING = (signal.SIGINT, signal.SIGTERM)
 LAST_LINES = 6
 
 
@@ -95,16 +97,19 @@ class Lab:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with (out.parent / "stderr").open("w+b") as said:
             launched_ns = time.monotonic_ns()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "benches.child", str(out)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                cwd=ROOT,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is passed on once, by us
-            )
+            with _ending_waits() as asked_to_end:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "benches.child", str(out)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    cwd=ROOT,
+                    env=environment,
+                    start_new_session=True,  # Ctrl-C is passed on once, by us
+                )
             try:
+                if asked_to_end:
+                    raise KeyboardInterrupt
                 text = json.dumps({**asked, "launched_ns": launched_ns})
                 process.communicate(text.encode(), timeout=job.seconds + 2 * job.floor_seconds + GRACE_S)
             except subprocess.TimeoutExpired:
@@ -115,6 +120,18 @@ class Lab:
                 said.seek(0)
                 lines = said.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]
                 raise MeasurementError(f"{describe(job)}: ended with {process.returncode}: {' | '.join(lines)}")
+
+
+@contextmanager
+def _ending_waits() -> Iterator[list[int]]:
+    """Ctrl-C between a fork and having its handle would leave a process that nobody ends."""
+    noted: list[int] = []
+    before = {number: signal.signal(number, lambda got, _frame: noted.append(got)) for number in ENDING}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
