@@ -137,7 +137,7 @@ def picture(source: str, alt: str, *, caption: object, css: str = "") -> Html:
 
 
 def details(summary: str, *parts: object) -> Html:
-    """Something that is read on request; open in print."""
+    """Something that is read on request; printed only where it was opened."""
     return Html(f"<details><summary>{html(summary)}</summary>{join(parts)}</details>")
 
 
@@ -190,6 +190,7 @@ th{border-bottom:1px solid var(--faint);font-weight:600;white-space:nowrap}
 th small,td small{color:var(--faint);font-weight:400}
 th:first-child,td:first-child{padding-left:0}
 td:first-child:not(.n){min-width:8.5rem}
+td code{white-space:nowrap}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .faint{color:var(--faint)}
 .sum td{font-weight:600}
@@ -224,6 +225,5 @@ summary{cursor:pointer;color:#1d4ed8;font-size:.875rem}
 @media(max-width:520px){main{padding:16px 14px 48px}h1{font-size:1.35rem}.tiles{grid-template-columns:1fr 1fr}
 th,td{padding:4px 7px}.images{grid-template-columns:repeat(auto-fill,minmax(88px,1fr))}}
 @media print{main{max-width:none;padding:0}nav{display:none}h2,h3{break-after:avoid}body{font-size:11pt}
-figure,tr,.tiles>div{break-inside:avoid}.wide{overflow:visible}
-details::details-content{content-visibility:visible;block-size:auto}}
+figure,tr,.tiles>div{break-inside:avoid}.wide{overflow:visible}}
 """

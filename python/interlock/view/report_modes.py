@@ -64,15 +64,14 @@ def _transitions(recording: Recording, changes: Sequence[Change], *, caption: st
         [
             f"{recording.second(change.at_ns):.3f}",
             f"{change.before} → {change.after}",
+            _rest(change),
             tag("code", change.cause) if change.cause else NOTHING,
             clause(change.cause) if change.is_stop and change.cause else "",
-            _rest(change),
         ]
         for change in changes
     ]
-    columns = [Column("at", "s")]
-    columns += [Column(title, number=False) for title in ("mode", "cause", "in words")]
-    return table([*columns, Column("to rest")], rows, caption=caption)
+    words = [Column(title, number=False) for title in ("mode", "cause", "in words")]
+    return table([Column("at", "s"), words[0], Column("to rest"), *words[1:]], rows, caption=caption)
 
 
 def bands(recording: Recording, stretches: Sequence[Stretch], *, shade: bool = False) -> list[Band]:
