@@ -181,7 +181,8 @@ def _loop(
             if request == "quit":
                 break
             core.request(request)
-        plant.step(bound.to_robot(done.kind, done.command, running=True) if done.sent else None)
+        if done.running:  # until then a floating base is kept where it stands
+            plant.step(bound.to_robot(done.kind, done.command, running=True) if done.sent else None)
         if episode.keep_commands:
             kept.append(done.command[0].copy())
         result.ticks += 1
