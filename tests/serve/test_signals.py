@@ -41,10 +41,8 @@ def started(bound, folder: Path, **options) -> PacedRun:
 def into_motion(run: PacedRun) -> None:
     """Arms, starts and waits until the arm is well under way."""
     run.retask(TASK)
-    run.request("arm")
-    assert run.wait_mode("Armed", timeout_s=10) == "Armed"
-    run.request("start")
-    assert run.wait_mode("Running", timeout_s=10) == "Running"
+    assert run.ask("arm", "Armed", timeout_s=10) == "Armed"
+    assert run.ask("start", "Running", timeout_s=10) == "Running"
     run.wait(0.6)
     assert run.mode() == "Running"
 
@@ -93,8 +91,7 @@ def test_after_a_killed_worker_nothing_starts_again_by_itself(bound, tmp_path):
         run.replace_worker()
         run.wait(0.3)
         assert run.mode() == "Holding", "a new worker alone changes nothing"
-        run.request("recover")
-        assert run.wait_mode("Armed", timeout_s=10) == "Armed"
+        assert run.ask("recover", "Armed", timeout_s=10) == "Armed"
 
 
 def test_a_hung_worker_is_lost_at_its_deadline(bound, tmp_path):

@@ -21,6 +21,7 @@ def main() -> int:
     """Runs the role named on the command line; returns the process's exit code."""
     role, configuration = sys.argv[1], json.load(sys.stdin)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _ask_realtime(int(configuration.get("realtime_priority", 0)))
     try:
         if role == "driver":
             _driver(configuration)
@@ -67,6 +68,13 @@ def _worker(configuration: dict[str, Any]) -> None:
         threads=configuration["threads"],
         parent_pidfd=os.pidfd_open(configuration["parent_pid"]),
     )
+
+
+def _ask_realtime(priority: int) -> None:
+    """Real-time scheduling where the user may have it; the control thread's own grant is what is recorded."""
+    if priority > 0:
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
 
 
 def _content(descriptor: int) -> bytes:

@@ -166,7 +166,7 @@ class _Stage:
 
     def _into_motion(self, seed: int) -> str:
         task = self._session.reset(seed)
-        self._session.begin(task=task, goal=None, seconds=EPISODE_S)
+        self._session.begin(task=task, goal=None)
         deadline = _core.monotonic_ns() + int(PATIENCE_S * 1e9)
         while _core.monotonic_ns() < deadline:
             if self._paced.speed_si() > MOTION_RAD_PER_S:

@@ -238,7 +238,7 @@ def _finish(
 
 def _say_granted(screen: Screen, paced: PacedRun, asked: Asked) -> None:
     granted = paced.granted
-    real_time = granted.get("scheduler") == "SCHED_FIFO"
+    real_time = granted.get("scheduler") == "fifo"
     if asked.realtime == "require" and not real_time:
         raise InterlockError(
             code="realtime-refused",

@@ -20,6 +20,10 @@ from interlock.serve.children import Child, start_child
 from interlock.serve.links import DriverLinks, WorkerLinks, flat_descriptors
 
 READY_TIMEOUT_NS = 60_000_000_000  # loading a large engine takes this long at most before we say so
+BELOW_CONTROL = (
+    5  # priorities between control thread, driver and worker: a busy worker cannot starve the robot's driver
+)
+RETRY_S = 0.05
 POLL_NS = 5_000_000
 
 
@@ -33,7 +37,8 @@ class PacedOptions:
         recording: MCAP file; None for no recording.
         record_images: How images are recorded.
         header: Facts for the recording's header.
-        realtime_priority: SCHED_FIFO priority asked for; 0: the normal scheduler.
+        realtime_priority: SCHED_FIFO priority asked for the control thread, and a little less for driver and worker;
+            0: the normal scheduler.
         cpu: Core for the control thread.
         dry: Read the robot, send nothing.
         threads: Inference threads of the worker.
@@ -104,9 +109,14 @@ class PacedRun:
         self.supervisor.set_goal(velocity, tokens, task or "")
 
     def status(self) -> dict[str, Any]:
-        """The loop's counters, with the mode's name under `mode_name`."""
+        """The loop's counters; `mode_name`, `cause` and `request_refused` in words."""
         status = self.supervisor.status()
-        return {**status, "mode_name": self._modes[status["mode"]]}
+        return {
+            **status,
+            "mode_name": self._modes[status["mode"]],
+            "cause": _word(status["cause"]),
+            "request_refused": _word(status["request_code"]),
+        }
 
     def mode(self) -> str:
         """The mode's name now."""
@@ -121,6 +131,21 @@ class PacedRun:
                 return mode
             if _core.monotonic_ns() >= deadline or self.supervisor.wait(POLL_NS):
                 return None
+
+    def ask(self, what: str, *wanted: str, timeout_s: float) -> str | None:
+        """Requests until one of the modes is reached: just after start-up the first sample or image may not be there.
+
+        Returns the mode, or None when the time is up, the loop has ended, or the mode changed to something else.
+        """
+        deadline = _core.monotonic_ns() + int(timeout_s * 1e9)
+        before = self.mode()
+        while _core.monotonic_ns() < deadline:
+            self.request(what)
+            if (mode := self.wait_mode(*wanted, timeout_s=RETRY_S)) is not None:
+                return mode
+            if self.mode() != before or self.supervisor.wait(0):
+                return None
+        return None
 
     def wait(self, seconds: float) -> bool:
         """Lets time pass; True when the control loop has ended."""
@@ -166,6 +191,7 @@ class PacedRun:
             "robot_folder": str(bound.robot_folder),
             "plan": bound.plan,
             "rings": descriptors,
+            "realtime_priority": max(options.realtime_priority - BELOW_CONTROL, 0),
         }
         self.driver = start_child("driver", configuration, flat_descriptors(descriptors), admin=options.simulated)
         self._start_worker()
@@ -205,6 +231,7 @@ class PacedRun:
             "rings": descriptors,
             "generation": self._generation,
             "threads": self.options.threads,
+            "realtime_priority": max(self.options.realtime_priority - 2 * BELOW_CONTROL, 0),
         }
         try:
             self.worker = start_child("worker", configuration, [*flat_descriptors(descriptors), graph])
@@ -244,6 +271,10 @@ class PacedRun:
                     child.ask({"do": "end"}, timeout_s=1.0)
             with contextlib.suppress(OSError):
                 child.end()
+
+
+def _word(code: int) -> str:
+    return _core.code_word(code) if code else ""
 
 
 def _in_memory(content: bytes) -> int:

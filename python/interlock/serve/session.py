@@ -15,7 +15,7 @@ from interlock.serve.operator import Operator, Said
 from interlock.serve.paced import PacedRun
 
 ARM_TIMEOUT_S = 15.0
-START_RETRY_S = 0.05
+START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
 LISTEN_S = 0.02
 RESTING = ("Holding", "Faulted", "Idle")
@@ -115,7 +115,7 @@ class Session:
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
         """
-        self.begin(task=task, goal=goal, seconds=seconds)
+        self.begin(task=task, goal=goal)
         began = _core.monotonic_ns()
         result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
@@ -132,34 +132,28 @@ class Session:
         answer = self.run.ask_simulation({"do": "reset", "seed": seed, "task": task})
         return str(answer["task"])
 
-    def begin(self, *, task: str | None, goal: tuple[float, float, float] | None, seconds: float) -> None:
+    def begin(self, *, task: str | None, goal: tuple[float, float, float] | None) -> None:
         """Arms and starts. Raises `InterlockError` when either is refused."""
         self.run.retask(task, goal)
         self._arm()
-        self._start(seconds)
+        self._start()
 
     def _arm(self) -> None:
-        self.run.request("recover" if self.run.mode() == "Holding" else "arm")
-        if self.run.wait_mode("Armed", timeout_s=ARM_TIMEOUT_S) is None:
-            raise self._refused("arm")
+        what = "recover" if self.run.mode() == "Holding" else "arm"
+        if self.run.ask(what, "Armed", timeout_s=ARM_TIMEOUT_S) is None:
+            raise self._refused(what)
 
-    def _start(self, seconds: float) -> None:
+    def _start(self) -> None:
         # Before the start the robot may be moving to its start pose; until it is there, starting is refused.
-        deadline = _core.monotonic_ns() + int((ARM_TIMEOUT_S + seconds) * 1e9)
-        while _core.monotonic_ns() < deadline and not self.signals.received:
-            self.run.request("start")
-            if self.run.wait_mode("Running", "Degraded", timeout_s=START_RETRY_S) is not None:
-                return
-            if self.run.mode() != "Armed":
-                break
-        raise self._refused("start")
+        if self.run.ask("start", "Running", "Degraded", timeout_s=START_TIMEOUT_S) is None:
+            raise self._refused("start")
 
     def _refused(self, what: str) -> InterlockError:
         status = self.run.status()
         return InterlockError(
             code=f"{what}-refused",
             where=f"{what} in mode {status['mode_name']}",
-            got=str(status.get("refusal") or status.get("cause") or "no answer in time"),
+            got=str(status["request_refused"] or status["cause"] or "no answer in time"),
             hint="the robot did not move; see `interlock show` for the code",
         )
 
