@@ -184,7 +184,7 @@ code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wra
 .tiles .bad dd{color:var(--bad)}
 .wide{overflow-x:auto;margin:12px 0}
 table{border-collapse:collapse;font-size:.875rem}
-caption{text-align:left;font-weight:600;padding:4px 0}
+caption{text-align:left;white-space:nowrap;font-weight:600;padding:4px 0}
 th,td{padding:4px 10px;text-align:left;border-bottom:1px solid var(--line);vertical-align:baseline}
 th{border-bottom:1px solid var(--faint);font-weight:600;white-space:nowrap}
 th small,td small{color:var(--faint);font-weight:400}

@@ -167,7 +167,7 @@ def _goals(recording: Recording) -> Html:
             asked.append(f"“{goal.text}”")
         if len(goal.velocity):
             asked.append("velocity " + ", ".join(f"{each:g}" for each in goal.velocity))
-        rows.append([f"{recording.second(goal.stamp_ns):.3f}", " · ".join(asked) or "nothing"])
+        rows.append([f"{max(recording.second(goal.stamp_ns), 0.0):.3f}", " · ".join(asked) or "nothing"])
     columns = [Column("at", "s"), Column("asked", number=False)]
     if len(rows) <= FEW_CHANGES:
         return table(columns, rows, caption="What the operator asked")

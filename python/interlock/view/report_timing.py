@@ -154,7 +154,7 @@ def _missed(recording: Recording, missed: Sequence[Miss]) -> Html:
             caption="Where" + (f" (the first {MOST_MISSES} of {len(missed)})" if len(missed) > MOST_MISSES else ""),
         ),
         note(
-            "The cause is the largest part of the time between the release before and the next wake-up, where all stage "
-            "times around it are recorded; otherwise it is unknown."
+            "The cause is the largest part of the time between the release before and the next wake-up, where all "
+            "stage times around it are recorded; otherwise it is unknown."
         ),
     )

@@ -68,14 +68,17 @@ def lateness(ticks: Ticks) -> F64:
 def waited(recording: Recording) -> F64:
     """How long each tick waited for the answer to its own observation, ns; 0 where it did not.
 
-    Only a synchronous policy is waited for; the chunks of others are taken as they come.
+    Only a synchronous policy is waited for; the chunks of others are taken as they come. Where no answer came, all of
+    the tick between observation and ruling counts as waiting.
     """
     ticks = recording.ticks
     if not recording.is_synchronous:
         return np.zeros(ticks.tick.size)
     arrived, observed = happened(ticks.chunk_arrived_ns), happened(ticks.observed_ns)
-    inside = (arrived > observed) & (arrived <= happened(ticks.acted_ns))
-    return np.where(inside, arrived - observed, 0.0)
+    acted = happened(ticks.acted_ns)
+    is_answered = (arrived > observed) & (arrived <= acted)
+    in_vain = np.where(ticks.offered & np.isfinite(acted - observed), acted - observed, 0.0)
+    return np.where(is_answered, arrived - observed, in_vain)
 
 
 def tick_stages(recording: Recording) -> list[Stage]:
