@@ -2,9 +2,8 @@
 
 import json
 
-from documents import EXAMPLES, arm_contract, arm_robot, g1_contract, g1_robot, so101_contract, so101_robot, wrong
-
 import pytest
+from documents import EXAMPLES, arm_contract, arm_robot, g1_contract, g1_robot, so101_contract, so101_robot, wrong
 
 from interlock.contract.text import load_contract, load_robot
 from interlock.errors import InterlockError, NeedsAnswer
@@ -17,8 +16,10 @@ def test_a_pd_policy_says_what_is_enforced_and_why_the_rest_is_not():
     assert report.lines()[:4] == [
         "g1-velocity fits unitree_g1_29dof: 29 joints by name, rad = rad, 50 Hz",
         "guard will enforce: position, torque, target step, measured velocity, gains",
-        "not applicable: velocity, acceleration, jerk (the target is a spring's far end, not a trajectory; "
-        "held to arm-like limits a walking policy falls)",
+        (
+            "not applicable: velocity, acceleration, jerk (the target is a spring's far end, not a trajectory; "
+            "held to arm-like limits a walking policy falls)"
+        ),
         "missing: nothing",
     ]
 
@@ -26,8 +27,10 @@ def test_a_pd_policy_says_what_is_enforced_and_why_the_rest_is_not():
 def test_a_trajectory_policy_says_units_calibration_cameras_and_rate():
     report = check(load_contract(so101_contract()), load_robot(so101_robot()))
     assert report.lines()[:2] == [
-        "pick-cube fits so101_follower: 6 joints by name, deg = deg, percent = percent, "
-        "calibration 9f31c2 = 9f31c2, 2 cameras, 30 Hz",
+        (
+            "pick-cube fits so101_follower: 6 joints by name, deg = deg, percent = percent, "
+            "calibration 9f31c2 = 9f31c2, 2 cameras, 30 Hz"
+        ),
         "guard will enforce: position, velocity, acceleration, jerk",
     ]
 
@@ -45,9 +48,7 @@ def test_every_choice_that_was_not_written_is_printed():
 
 
 def test_a_missing_limit_is_named_in_the_table_and_refused():
-    robot = wrong(
-        arm_robot(), (", jerk: 1500", ""), (", jerk: assumed", "")
-    )
+    robot = wrong(arm_robot(), (", jerk: 1500", ""), (", jerk: assumed", ""))
     report = check(load_contract(arm_contract()), load_robot(robot))
     assert not report.fits
     assert "missing: jerk (joints.each.*.jerk is not in the robot file)" in report.lines()
@@ -63,8 +64,12 @@ def test_a_limit_that_acts_for_no_command_is_refused():
         (", jerk: 1500", ", jerk: 1500, torque: 20"),
         (", jerk: assumed", ", jerk: assumed, torque: scene.xml"),
     )
-    assert [each.code for each in check(load_contract(arm_contract()), load_robot(robot)).problems] == ["limit-unenforced"]
-    reasoned = robot + "limits_for_position: {enforce: [pos, vel, acc, jerk], not_applicable: {torque: fuse of the supply}}\n"
+    assert [each.code for each in check(load_contract(arm_contract()), load_robot(robot)).problems] == [
+        "limit-unenforced"
+    ]
+    reasoned = (
+        robot + "limits_for_position: {enforce: [pos, vel, acc, jerk], not_applicable: {torque: fuse of the supply}}\n"
+    )
     report = check(load_contract(arm_contract()), load_robot(reasoned))
     assert report.fits
     assert "not applicable: torque (fuse of the supply)" in report.lines()
@@ -83,7 +88,9 @@ def test_unanswered_facts_of_both_files_are_listed_together():
 
 
 def test_problems_and_unanswered_facts_come_together():
-    report = check_texts(wrong(g1_contract(), ("chunk: 1\n", "chunk: ask\n"), ("reader: unitree-deploy", "raeder: x")), g1_robot())
+    report = check_texts(
+        wrong(g1_contract(), ("chunk: 1\n", "chunk: ask\n"), ("reader: unitree-deploy", "raeder: x")), g1_robot()
+    )
     assert {each.code for each in report.problems} == {"missing-key", "unknown-key"}
     assert len(report.unanswered) == 1
     with pytest.raises(InterlockError) as refusal:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from documents import EXAMPLES, G1_ANSWERS, PAIRS, arm_robot, g1_contract, g1_robot, wrong
 
 from interlock.contract.bind import bind
 from interlock.contract.edit import answer
@@ -11,8 +12,6 @@ from interlock.contract.expand_robot import expand_robot
 from interlock.contract.identity import identity
 from interlock.contract.text import draft_robot, load_contract, load_robot
 from interlock.errors import InterlockError, NeedsAnswer
-
-from documents import EXAMPLES, G1_ANSWERS, PAIRS, arm_robot, g1_contract, g1_robot, wrong
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -41,8 +40,10 @@ def test_an_answer_changes_nothing_but_its_place():
     changed = [(a, b) for a, b in zip(text.splitlines(), answered.splitlines(), strict=True) if a != b]
     assert [new for _, new in changed] == [
         "driver: {use: unitree_sdk2, network: eth0, period_ms: 2, alive: crc}  # Ada, 2026-11-30",
-        "  estop: {by: remote L1+A, cuts: drive torque, bound_ms: 50, state_input: remote.l1_a}"
-        "   # outside Interlock; declared, tested by hand  # Ada, 2026-11-30",
+        (
+            "  estop: {by: remote L1+A, cuts: drive torque, bound_ms: 50, state_input: remote.l1_a}"
+            "   # outside Interlock; declared, tested by hand  # Ada, 2026-11-30"
+        ),
     ]
     assert load_robot(answered) == load_robot(g1_robot())
 
@@ -81,9 +82,13 @@ def test_comments_grouping_and_key_order_do_not_change_identity():
         ("  control_period_ms: 20 ", "  control_rate_hz: 50  "),
         ("# What this policy was trained on.", "# Another comment."),
     )
-    reordered = "\n".join([*regrouped.splitlines()[:2], "name: g1-velocity", *[
-        line for line in regrouped.splitlines()[2:] if not line.startswith("name:")
-    ]])
+    reordered = "\n".join(
+        [
+            *regrouped.splitlines()[:2],
+            "name: g1-velocity",
+            *[line for line in regrouped.splitlines()[2:] if not line.startswith("name:")],
+        ]
+    )
     assert identity(load_contract(reordered)) == identity(load_contract(text))
 
 

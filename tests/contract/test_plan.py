@@ -58,12 +58,16 @@ def test_renaming_the_order_of_the_network_moves_nothing_but_the_map():
 def in_degrees(text):
     """The arm's contract with every number of the joints in degrees."""
     degrees = lambda match: f"{match[1]}: {math.degrees(float(match[2]))!r}"  # noqa: E731
-    rows = [re.sub(r"(mean|std): (-?[0-9.]+)", degrees, row) if "action: {" in row else row for row in text.splitlines()]
+    rows = [
+        re.sub(r"(mean|std): (-?[0-9.]+)", degrees, row) if "action: {" in row else row for row in text.splitlines()
+    ]
     changed = "\n".join(rows).replace("unit: rad", "unit: deg")
     pose = "{base_yaw: 0, shoulder: -8.594366926962348, elbow: 97.97578296737076, wrist: 90.52733163067008}"
-    return changed.replace("{base_yaw: 0, shoulder: -0.15, elbow: 1.71, wrist: 1.58}", pose).replace(
-        "joint_pos_rad: 0.1", "joint_pos_deg: 5.729577951308232"
-    ).replace("eps: 1e-8", "eps: 0")
+    return (
+        changed.replace("{base_yaw: 0, shoulder: -0.15, elbow: 1.71, wrist: 1.58}", pose)
+        .replace("joint_pos_rad: 0.1", "joint_pos_deg: 5.729577951308232")
+        .replace("eps: 1e-8", "eps: 0")
+    )
 
 
 def test_a_policy_in_degrees_on_a_robot_in_radians_means_the_same():
@@ -112,7 +116,9 @@ def test_a_synchronous_policy_waits_within_the_tick_and_its_action_outlives_a_la
 def test_the_last_action_of_a_chunk_bridges_the_latency_budget():
     timing = plan_of(so101_contract(), so101_robot())["timing"]
     assert timing["action_valid_ns"] == pytest.approx((1 / 30 + 0.4) * 1e9, abs=1)
-    assert plan_of(arm_contract(), arm_robot())["timing"]["action_valid_ns"] == 50 * NS  # the chunk itself is long enough
+    assert (
+        plan_of(arm_contract(), arm_robot())["timing"]["action_valid_ns"] == 50 * NS
+    )  # the chunk itself is long enough
 
 
 def test_where_the_robot_takes_torque_the_supervisor_runs_the_pd_law():
@@ -141,9 +147,9 @@ def test_a_default_pose_in_degrees_is_refused(request):
 def test_two_policies_of_one_robot_are_not_one_contract(request):
     folder = request.config.rootpath / "tests" / "policies"
     identities = {
-        plan_of((folder / name / "contract.yaml").read_text("utf-8"), (folder / name / "robot.yaml").read_text("utf-8"))[
-            "identity"
-        ]["contract"]
+        plan_of(
+            (folder / name / "contract.yaml").read_text("utf-8"), (folder / name / "robot.yaml").read_text("utf-8")
+        )["identity"]["contract"]
         for name in ("url_g1", "hs_g1_ppo", "hs_g1_fastsac")
     }
     assert len(identities) == 3

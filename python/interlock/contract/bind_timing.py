@@ -12,6 +12,7 @@ from interlock.contract.policy_model import Ages
 NS = 10**9
 LARGEST_SYNCHRONOUS_WAIT = 0.8  # of a tick: the rest is for guard and sending
 LONGEST_DEFAULT_LATENCY_MS = 400.0
+LONGEST_DELAY = 32  # inference periods that the core lets chunks wait
 CAMERA_PERIODS_OF_AGE = 3.0
 CAMERA_PERIODS_OF_SKEW = 1.5
 
@@ -34,6 +35,10 @@ def bind_timing(scope: Scope, kind: str) -> dict[str, Any]:
     if timing.handover != "replace":
         scope.refuse("not-served", scope.contract.where("timing", "handover"), expected="replace", got=timing.handover)
     period_ms, tick_ms = float(period * 1000), float(driver * 1000)
+    if timing.action_delay_ms >= LONGEST_DELAY * timing.execute * period_ms:
+        place = scope.contract.where("timing", "action_delay_ms")
+        expected = f"less than {LONGEST_DELAY} inference periods"
+        scope.refuse("timing-contradiction", place, expected=expected, got=f"{timing.action_delay_ms:g} ms")
     is_synchronous = _is_synchronous(scope)
     slack_ms = (timing.chunk - timing.execute) * period_ms
     written = scope.contract.choices

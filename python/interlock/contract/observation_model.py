@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from interlock.contract.parts import (
     Count,
@@ -32,7 +32,7 @@ GoalPart = Literal["lin_vel_x", "lin_vel_y", "ang_vel_z"]
 class History(Part):
     """How many observations the network sees, and how they lie in the tensor."""
 
-    steps: Count
+    steps: Annotated[int, Field(ge=1, le=256)]
     layout: Literal["per_term", "per_step"]
     order: Literal["oldest_first", "newest_first"]
     at_reset: Literal["repeat_first", "zeros"]

@@ -105,6 +105,12 @@ WordOrRows = Annotated[
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[float, Field(gt=0, le=LARGEST)]
 NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
+DurationMs = Annotated[float, Field(ge=0.001, le=600_000)]
+"""From the shortest tick of the core, 1 us, to its longest span, ten minutes."""
+
+DelayMs = Annotated[float, Field(ge=0, le=600_000)]
+DurationS = Annotated[float, Field(ge=0.001, le=600)]
+RateHz = Annotated[float, Field(ge=0.002, le=1_000_000)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Size = Annotated[int, Field(ge=1, le=8192)]
 SizeHW = tuple[Size, Size]

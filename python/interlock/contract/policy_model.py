@@ -10,8 +10,10 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from interlock.contract.observation_model import ImageRule, Input, Language, Noise, RecurrentState
 from interlock.contract.parts import (
     Count,
+    DelayMs,
     Document,
     DType,
+    DurationMs,
     InnerPath,
     JointName,
     Name,
@@ -22,6 +24,7 @@ from interlock.contract.parts import (
     Part,
     Positive,
     Range,
+    RateHz,
     TensorName,
     Text,
     UnitName,
@@ -48,12 +51,12 @@ class Source(Part):
 class Timing(Part):
     """When the policy is asked and when its answers take effect."""
 
-    control_period_ms: Positive | None = None
-    control_rate_hz: Positive | None = None
-    chunk: Count
+    control_period_ms: DurationMs | None = None
+    control_rate_hz: RateHz | None = None
+    chunk: Annotated[int, Field(ge=1, le=4096)]
     execute: Count | None = None
     handover: Literal["replace", "linear_blend", "temporal_ensemble", "real_time_chunking"] | None = None
-    action_delay_ms: NotNegative
+    action_delay_ms: DelayMs
 
     @model_validator(mode="after")
     def _one_rate(self) -> Timing:
@@ -223,25 +226,25 @@ class StartWithin(Part):
 class Ages(Part):
     """Oldest admissible samples."""
 
-    joints: Positive | None = None
-    cameras: Positive | None = None
+    joints: DurationMs | None = None
+    cameras: DurationMs | None = None
 
 
 class Choices(Part):
     """Not from training: safe values, printed where they are not written. Yours to tighten."""
 
     max_age_ms: (
-        Annotated[Annotated[Positive, Tag("one")] | Annotated[Ages, Tag("rows")], Discriminator(one_list_or_rows)]
+        Annotated[Annotated[DurationMs, Tag("one")] | Annotated[Ages, Tag("rows")], Discriminator(one_list_or_rows)]
         | None
     ) = None
-    max_skew_ms: Positive | None = None
-    latency_budget_ms: Positive | None = None
+    max_skew_ms: DurationMs | None = None
+    latency_budget_ms: DurationMs | None = None
     inference: Literal["synchronous", "asynchronous"] | None = None
-    inference_deadline_ms: Positive | None = None
-    action_valid_ms: Positive | None = None
-    sim_latency_ms: NotNegative | None = None
+    inference_deadline_ms: DurationMs | None = None
+    action_valid_ms: DurationMs | None = None
+    sim_latency_ms: DelayMs | None = None
     interpolate: Literal["hold", "linear", "cubic"] | None = None
-    goal_timeout_ms: NotNegative | None = None
+    goal_timeout_ms: DelayMs | None = None
     start_pose: (
         Annotated[
             Annotated[Literal["default", "mean"], Tag("word")] | Annotated[dict[str, Number], Tag("rows")],

@@ -9,6 +9,8 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from interlock.contract.parts import (
     Document,
+    DurationMs,
+    DurationS,
     InnerPath,
     JointName,
     Name,
@@ -18,6 +20,7 @@ from interlock.contract.parts import (
     Part,
     Positive,
     Range,
+    RateHz,
     SizeHW,
     Text,
     UnitName,
@@ -36,8 +39,8 @@ Quantity = Literal["pos", "vel", "acc", "jerk", "torque", "target_step", "vel_me
 class Paced(Part):
     """Something with a period."""
 
-    period_ms: Positive | None = None
-    rate_hz: Positive | None = None
+    period_ms: DurationMs | None = None
+    rate_hz: RateHz | None = None
 
     @model_validator(mode="after")
     def _one_rate(self) -> Paced:
@@ -69,7 +72,7 @@ class Sim(Part):
     """The model that stands for the robot in simulation."""
 
     mjcf: InnerPath
-    step_ms: Positive
+    step_ms: DurationMs
     keyframe: Name | None = None
     base_height_m: Positive | None = None
     imu_site: Name | None = None
@@ -213,7 +216,7 @@ class GoTo(Part):
 
     do: Literal["go_to"]
     pose: Name
-    in_s: Positive | None = None
+    in_s: DurationS | None = None
     then: Literal["hold", "torque_off"]
 
 
@@ -241,14 +244,14 @@ class MoveToStart(Part):
     """From arming to the start envelope, while `needs` holds; asked at the terminal."""
 
     do: Literal["move_to_start"]
-    in_s: Positive
+    in_s: DurationS
     needs: Literal["hoisted", "lying", "hoisted_or_lying", "clear"] | None = None
 
 
 class SupervisorLost(Part):
     """What the drives do by themselves when commands stop."""
 
-    command_timeout_ms: OrNone[Positive]
+    command_timeout_ms: OrNone[DurationMs]
     drives_then: Literal["hold", "damp", "limp", "keep_last_target"]
     kd: dict[str, NotNegative] | None = None
 
@@ -283,7 +286,7 @@ class Robot(Document):
     driver: Driver
     sim: Sim | None = None
     sensors: Sensors | None = None
-    cameras: dict[Name, Camera] = Field(default_factory=dict)
+    cameras: dict[Name, Camera] = Field(default_factory=dict, max_length=8)
     joints: RobotJoints
     poses: dict[Name, dict[str, Number]] = Field(default_factory=dict)
     limits_for_position: KindLimits | None = None
