@@ -59,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     path = asked.json or OUT / f"{document['began'].replace(':', '-')}{'-quick' if asked.quick else ''}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    console.print(_closing(document, path))
+    if asked.markdown:
+        asked.markdown.write_text("\n".join(each["markdown"] for each in document["benchmarks"]), encoding="utf-8")
+    console.print(_closing(document, path), soft_wrap=True)
     return code
 
 
@@ -75,6 +77,7 @@ def _asked(known: list[Benchmark], arguments: list[str] | None) -> argparse.Name
         help="one benchmark, may be repeated: " + ", ".join(each.name for each in known),
     )  # fmt: skip
     parser.add_argument("--scale", type=float, default=1.0, metavar="X", help="measure X times as long")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables for a document as well")
     parser.add_argument("--list", action="store_true", help="what there is")
     asked = parser.parse_args(arguments)
     if not 0.1 <= asked.scale <= 100:

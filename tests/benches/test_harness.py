@@ -20,7 +20,7 @@ from benches.rows import Target, Verdict, sampled, single
 from benches.table import markdown
 
 ROOT = Path(__file__).parents[2]
-NAMES = {"control_work", "handoff", "lateness", "cpu_per_tick", "recording", "start", "preprocess"}
+NAMES = {"control_work", "handoff", "lateness", "cpu_per_tick", "recording", "start", "preprocess", "guard"}
 TICKS_FOR_P99 = 662
 
 
