@@ -139,6 +139,56 @@ def graph(rows: int = 1, *, step: tuple[float, float] = (0.02, -0.01), nan: bool
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
 
 
+SIDE = 4
+
+
+def seeing(made: dict[str, Any]) -> dict[str, Any]:
+    """The same plan with one small camera, bytes as 0 to 1."""
+    made["cameras"] = [{"name": "front", "height": SIDE, "width": SIDE, "bgr": False, "period_ns": 20_000_000}]
+    made["inputs"].append(
+        {
+            "kind": "image",
+            "name": "front",
+            "camera": 0,
+            "height": SIDE,
+            "width": SIDE,
+            "bgr": False,
+            "chw": True,
+            "resize": "none",
+            "range": [0.0, 1.0],
+            "mean": [0.0, 0.0, 0.0],
+            "std": [1.0, 1.0, 1.0],
+            "uint8": False,
+        }
+    )
+    return made
+
+
+def seeing_graph() -> bytes:
+    """action = 0.01 * mean brightness, for both joints."""
+    nodes = [
+        helper.make_node("ReduceSum", ["obs"], ["sum"], keepdims=0),
+        helper.make_node("Mul", ["sum", "zero"], ["nothing"]),
+        helper.make_node("ReduceMean", ["front"], ["light"], keepdims=0),
+        helper.make_node("Mul", ["light", "gain"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "nothing"], ["action"]),
+    ]
+    made = helper.make_graph(
+        nodes,
+        "seeing",
+        [
+            helper.make_tensor_value_info("obs", TensorProto.FLOAT, [1, JOINTS]),
+            helper.make_tensor_value_info("front", TensorProto.FLOAT, [1, 3, SIDE, SIDE]),
+        ],
+        [helper.make_tensor_value_info("action", TensorProto.FLOAT, [1, 1, JOINTS])],
+        [
+            numpy_helper.from_array(np.float32(0.0).reshape(()), "zero"),
+            numpy_helper.from_array(np.full((1, 1, JOINTS), 0.01, np.float32), "gain"),
+        ],
+    )
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
 def text(made: dict[str, Any]) -> str:
     """As it crosses the boundary."""
     return json.dumps(made)

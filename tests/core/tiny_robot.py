@@ -23,7 +23,8 @@ import numpy as np
 from interlock import _core
 asked = json.load(sys.stdin)
 state, command = _core.Ring.attach(asked["state"]), _core.Ring.attach(asked["command"])
-n, seen = asked["joints"], 0
+cameras = [_core.Ring.attach(each) for each in asked["images"]]
+n, seen, frames, rounds = asked["joints"], 0, 0, 0
 flat = np.zeros(3 * n + 10); flat[3 * n] = 1.0
 packet = np.zeros(4 + 5 * n)
 due = _core.monotonic_ns()
@@ -35,6 +36,13 @@ while True:
             flat[:n] = packet[4 : 4 + n]
         continue
     state.publish(flat, now)
+    rounds += 1
+    for camera in cameras if rounds % 4 == 0 else []:
+        moving = flat[0] > asked["fault_after_rad"]
+        if moving and asked["fault"] == "silent":
+            continue
+        frames += not (moving and asked["fault"] == "frozen")
+        camera.publish(np.full(camera.slot_bytes, 100 + frames % 2, np.uint8), now)
     due += asked["tick_ns"] // 2
 """
 
@@ -44,7 +52,8 @@ from interlock import _core
 asked = json.load(sys.stdin)
 _core.run_worker(
     json.dumps(asked["plan"]), bytes.fromhex(asked["graph"]), asked["library"],
-    observation=_core.Ring.attach(asked["observation"]), chunk=_core.Ring.attach(asked["chunk"]), images=[],
+    observation=_core.Ring.attach(asked["observation"]), chunk=_core.Ring.attach(asked["chunk"]),
+    images=[_core.Ring.attach(each) for each in asked["images"]],
     generation=asked["generation"], parent_pidfd=os.pidfd_open(asked["parent"]),
 )
 """
@@ -64,24 +73,35 @@ def start(script: str, asked: dict, descriptors: list[int]) -> subprocess.Popen:
 class Robot:
     """Everything of one run; kills what is left on exit."""
 
-    def __init__(self, made: dict, graph: bytes, *, recording: Path | None = None, **options) -> None:
+    def __init__(self, made: dict, graph: bytes, *, recording: Path | None = None, fault: str = "", **options) -> None:
         self.plan, self.graph = made, graph
         n, rows = tiny.JOINTS, made["timing"]["chunk"]
         self.state = _core.Ring.create("state", 64, _core.state_bytes(n))
         self.command = _core.Ring.create("command", 64, _core.command_bytes(n))
         self.children: list[subprocess.Popen] = []
-        driver = {"state": self.state.fd, "command": self.command.fd, "joints": n, "tick_ns": made["timing"]["tick_ns"]}
-        self.driver = start(DRIVER, driver, [self.state.fd, self.command.fd])
+        self.images = [
+            _core.Ring.create("image", 8, camera["height"] * camera["width"] * 3) for camera in made["cameras"]
+        ]
+        driver = {
+            "state": self.state.fd,
+            "command": self.command.fd,
+            "images": [each.fd for each in self.images],
+            "joints": n,
+            "tick_ns": made["timing"]["tick_ns"],
+            "fault": fault,
+            "fault_after_rad": 0.02,
+        }
+        self.driver = start(DRIVER, driver, [self.state.fd, self.command.fd, *driver["images"]])
         self.children.append(self.driver)
         self.generation = 0
         self.rows = rows
         self.worker, observation, chunk = self.new_worker()
-        assert self.state.wait(0, 30 * SECOND_NS)
+        assert all(ring.wait(0, 30 * SECOND_NS) for ring in (self.state, *self.images))
         self.core = _core.Supervisor(
             tiny.text(made),
             state=self.state,
             command=self.command,
-            images=[],
+            images=self.images,
             observation=observation,
             chunk=chunk,
             worker_pidfd=os.pidfd_open(self.worker.pid),
@@ -102,10 +122,11 @@ class Robot:
             "library": tiny.library(),
             "observation": observation.fd,
             "chunk": chunk.fd,
+            "images": [each.fd for each in self.images],
             "generation": self.generation,
             "parent": os.getpid(),
         }
-        child = start(WORKER, asked, [observation.fd, chunk.fd])
+        child = start(WORKER, asked, [observation.fd, chunk.fd, *asked["images"]])
         self.children.append(child)
         assert chunk.wait(0, 30 * SECOND_NS)
         return child, observation, chunk
@@ -121,12 +142,14 @@ class Robot:
         self.final = self.core.stop()
 
     def until(self, mode: str, request: str | None = None) -> None:
-        """Asks, and waits for a mode; fails after half a minute."""
-        if request is not None:
-            self.core.request(request)
+        """Asks, again if it was not granted yet, and waits for a mode; fails after half a minute."""
+        asked = self.core.status()["requests"]
         deadline = _core.monotonic_ns() + 30 * SECOND_NS
-        while self.core.status()["mode"] != MODES[mode]:
-            assert _core.monotonic_ns() < deadline, self.core.status()
+        while (status := self.core.status())["mode"] != MODES[mode]:
+            if request is not None and status["requests"] == asked:
+                self.core.request(request)
+                asked += 1
+            assert _core.monotonic_ns() < deadline, status
             self.core.wait(1_000_000)
 
     def run(self) -> None:
