@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -176,7 +175,7 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
             results.append(result)
             if result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
                 break
-        final = paced.stop()
+        final = paced.stop(go_to_rest=not noted.received and not operator.closed)
     return _paced_result(bound, asked, folder, screen, results, final, noted.received)
 
 
@@ -192,7 +191,7 @@ def _paced_result(
     code = Exit.DONE
     if any(each.ended in (Ended.FALLBACK, Ended.FALLEN) for each in results):
         code = Exit.ENDED_BY_GUARD
-    if signal.SIGINT in signals:
+    if signals or any(each.ended is Ended.TERMINAL for each in results):
         code = Exit.INTERRUPTED
     rows = [
         {"ended": each.ended.value, "cause": each.cause, "seconds": each.seconds, "task": each.task, **each.outcome}

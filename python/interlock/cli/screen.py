@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
@@ -35,7 +36,7 @@ class Screen:
     def say(self, text: str = "", *, style: str = "") -> None:
         """One line for a person."""
         if not self.as_json:
-            self.console.print(escape(text), style=style or None)
+            self._print(escape(text), style=style or None)
 
     def detail(self, text: str) -> None:
         """A line that belongs to the step above."""
@@ -60,17 +61,23 @@ class Screen:
                     self._status = None
         else:
             if not self.as_json and not self.quiet:
-                self.console.print(escape(f"{number} {name} …".strip()))
+                self._print(escape(f"{number} {name} …".strip()))
             yield line
         seconds = (_core.monotonic_ns() - began) / 1e9
         took = "unchanged" if line.unchanged else f"{seconds:.1f} s"
         self.say(f"{number} {name:<8} {line.text:<92} {took}".strip())
 
+    def _print(self, text: str, style: str | None = None) -> None:
+        # A terminal that went away must not end what brings the robot to rest.
+        with contextlib.suppress(OSError):
+            self.console.print(text, style=style)
+
     def result(self, value: dict[str, Any]) -> None:
         """The machine's answer."""
         if self.as_json:
-            json.dump(_finite(value), sys.stdout, indent=1, default=str, allow_nan=False)
-            sys.stdout.write("\n")
+            with contextlib.suppress(OSError):
+                sys.stdout.write(json.dumps(_finite(value), indent=1, default=str, allow_nan=False) + "\n")
+                sys.stdout.flush()
 
     def refuse(self, refusal: InterlockError) -> None:
         """A refusal, on standard error for people and as the answer for machines."""

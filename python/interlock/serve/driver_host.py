@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -72,8 +73,11 @@ def _serve_admin(driver: Driver, admin: socket.socket) -> bool:
     """Answers one request if there is one; False: asked to end."""
     if not select.select([admin], [], [], 0)[0]:
         return True
-    line = admin.recv(65536)
-    if not line:
+    try:
+        line = admin.recv(65536)
+    except ConnectionError:
+        line = b""
+    if not line:  # the supervisor is gone; the loop notices by itself and lingers
         return True
     request = json.loads(line)
     if request.get("do") == "end":
@@ -84,5 +88,6 @@ def _serve_admin(driver: Driver, admin: socket.socket) -> bool:
         reply = {} if answer is None else answer(request, _core.monotonic_ns())
     except (InterlockError, ValueError, KeyError) as cause:
         reply = {"error": str(cause)}
-    admin.send(json.dumps(reply).encode())
+    with contextlib.suppress(OSError):
+        admin.send(json.dumps(reply).encode())
     return True

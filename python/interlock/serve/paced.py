@@ -174,9 +174,16 @@ class PacedRun:
             self._worker_links.observation, self._worker_links.chunk, self.worker.pidfd, self._generation
         )
 
-    def stop(self) -> dict[str, Any]:
-        """Exit behaviour, end of the loop, recording closed; returns the final counters."""
+    def stop(self, *, go_to_rest: bool = True) -> dict[str, Any]:
+        """Ends the loop and closes the recording; returns the final counters.
+
+        Args:
+            go_to_rest: Do what `safe.on_exit` says first. False ends where the robot was brought to rest.
+        """
         if self._final is None and self._supervisor is not None:
+            if not go_to_rest and self.mode() == "Holding":
+                self.request("disarm")
+                self.wait_mode("Idle", timeout_s=1.0)
             self._final = self._supervisor.stop()
         return self._final or {}
 

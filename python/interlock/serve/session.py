@@ -18,6 +18,8 @@ ARM_TIMEOUT_S = 15.0
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
 LISTEN_S = 0.02
+REST_RAD_PER_S = 0.01
+SETTLE_TIMEOUT_S = 2.0
 RESTING = ("Holding", "Faulted", "Idle")
 
 
@@ -200,3 +202,7 @@ class Session:
         if result.ended is not Ended.FALLBACK:
             self.run.request("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
         self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
+        # The command rests before the robot does; whoever ends the loop next must not cut that short.
+        deadline = _core.monotonic_ns() + int(SETTLE_TIMEOUT_S * 1e9)
+        while self.run.speed_si() > REST_RAD_PER_S and _core.monotonic_ns() < deadline:
+            self.run.wait(LISTEN_S)
