@@ -212,7 +212,7 @@ impl Control {
             }
             due_ns = due_ns.saturating_add(self.tick_ns);
         }
-        self.ticker.end(counting::allocations().saturating_sub(allocations));
+        self.ticker.end(counting::allocations().saturating_sub(allocations), false);
     }
 
     /// One tick; returns the time spent on handing the observation over.
@@ -286,7 +286,7 @@ impl Control {
     }
 
     fn read_mail(&mut self, due_ns: i64) {
-        let Control { inbox, ticker, worker, .. } = self;
+        let Control { inbox, ticker, worker, driver, .. } = self;
         while inbox.pop(|message| match message {
             Message::Empty => {}
             Message::Request(request) => ticker.request(due_ns, *request),
@@ -295,7 +295,7 @@ impl Control {
                 if let Some(link) = link {
                     worker.replace(link);
                     ticker.set_generation(worker.link.generation);
-                    ticker.set_ready(worker.is_alive(), true);
+                    ticker.set_ready(worker.is_alive(), !driver.watch.has_ended());
                 }
             }
         }) {}

@@ -238,7 +238,7 @@ impl Lockstep {
     /// Ends the recording.
     pub fn close(&mut self) {
         self.log = None;
-        self.ticker.end(0);
+        self.ticker.end(0, false);
         if let Some(recorder) = &mut self.recorder {
             recorder.close();
         }

@@ -93,6 +93,8 @@ pub struct Paced {
     goals: AtomicU64,
     prepared: Mutex<Option<Prepared>>,
     running: Mutex<Running>,
+    /// Held by whoever stops; nobody else waits for it.
+    stopping: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -146,6 +148,7 @@ impl Paced {
             goals: AtomicU64::new(0),
             prepared: Mutex::new(Some(Prepared { driver, worker, inbox })),
             running: Mutex::default(),
+            stopping: Mutex::default(),
         })
     }
 
@@ -161,16 +164,18 @@ impl Paced {
         let wanted = self.realtime;
         let body = move || {
             // What was granted goes into the recording's header, so the recording begins after this.
-            let _ = granted_in.send(realtime::apply(wanted));
+            let given = realtime::apply(wanted);
+            let _ = granted_in.send(given.clone());
             if let Ok(ticker) = ticker.recv() {
                 let Prepared { driver, worker, inbox } = prepared;
                 let mut control =
                     Control { ticker, inbox, timings, driver, worker, quit, has_quit: false, tick_ns, wait_ns };
                 // A panic ends the commands, and with them what the drives' own timeout does begins.
                 if catch_unwind(AssertUnwindSafe(|| control.run())).is_err() {
-                    control.ticker.end(0);
+                    control.ticker.end(0, true);
                 }
             }
+            realtime::release(&given);
             *locked(&ending.has_ended) = true;
             ending.changed.notify_all();
         };
@@ -254,15 +259,23 @@ impl Paced {
 
     /// Ends the control thread after the exit behaviour and closes the recording.
     pub fn stop(&self) {
+        let _one = locked(&self.stopping);
         self.quit.store(true, Relaxed);
-        let mut running = locked(&self.running);
-        if let Some(thread) = running.thread.take() {
-            // It reports its panic through the status.
+        // Taken out first: whoever asks for the status meanwhile must not wait.
+        let thread = locked(&self.running).thread.take();
+        if let Some(thread) = thread {
+            // Its panics were caught inside.
             let _ = thread.join();
         }
-        running.log = None;
-        if let Some(mut recorder) = running.recorder.take() {
-            running.last = Some(recorder.close());
+        let recorder = {
+            let mut running = locked(&self.running);
+            running.log = None;
+            running.last = running.recorder.as_ref().map(Recorder::status).or(running.last.take());
+            running.recorder.take()
+        };
+        if let Some(mut recorder) = recorder {
+            let last = recorder.close();
+            locked(&self.running).last = Some(last);
         }
     }
 }

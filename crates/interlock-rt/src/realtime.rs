@@ -82,6 +82,14 @@ pub fn apply(wanted: Wanted) -> Granted {
     }
 }
 
+/// Lets go of the memory that [`apply`] locked for the whole process.
+pub fn release(granted: &Granted) {
+    if granted.memory_locked {
+        // SAFETY: plain system call.
+        unsafe { libc::munlockall() };
+    }
+}
+
 fn scheduler() -> (&'static str, i32) {
     // SAFETY: a zeroed parameter is valid to be written to; 0 is the calling thread.
     let (policy, parameter) = unsafe {

@@ -81,6 +81,8 @@ snapshot! {
     control_allocations,
     /// 1 once the loop has ended.
     ended,
+    /// 1 if a defect ended it.
+    failed,
 }
 
 /// Codes lie below this number.

@@ -14,6 +14,8 @@ use crate::record::{Events, RecordSink};
 use crate::request::{GoalRequest, Request};
 use crate::status::{Snapshot, Status};
 
+/// Chunks whose arrival is remembered: more than wait at a time.
+const ARRIVALS: usize = 64;
 /// Ticks between two looks at the counts per code.
 const TALLY_TICKS: u64 = 64;
 
@@ -72,7 +74,14 @@ pub struct Ticker {
     is_floating: bool,
     has_commanded: bool,
     generation: u32,
-    chunk_arrived_ns: i64,
+    /// Sequence number and arrival of the newest chunks, by sequence number modulo their count.
+    arrivals: [(u64, i64); ARRIVALS],
+}
+
+/// Where the arrival of a chunk is kept.
+fn arrival(arrivals: &mut [(u64, i64); ARRIVALS], seq: u64) -> &mut (u64, i64) {
+    let index = usize::try_from(seq).unwrap_or(0) % ARRIVALS;
+    &mut arrivals[index]
 }
 
 /// Whether the guard's limits act.
@@ -102,7 +111,7 @@ impl Ticker {
             is_floating: plan.safe.floating_base,
             has_commanded: false,
             generation: 0,
-            chunk_arrived_ns: 0,
+            arrivals: [(0, 0); ARRIVALS],
         })
     }
 
@@ -114,6 +123,7 @@ impl Ticker {
     /// Takes what was measured, and says whether the worker gets an observation.
     pub fn observe(&mut self, due_ns: i64, skipped: u32, sample: Option<&Sample>) -> Offer {
         self.events.clear();
+        self.snapshot.missed += u64::from(skipped);
         self.supervisor.observe(due_ns, skipped, sample)
     }
 
@@ -187,9 +197,9 @@ impl Ticker {
         send: &mut dyn FnMut(&SafeCommand, bool) -> bool,
     ) -> Done {
         let Ticker { supervisor, record, snapshot, .. } = self;
-        if let Some((_, arrived_ns)) = chunk {
+        if let Some((chunk, arrived_ns)) = chunk {
             snapshot.chunks += 1;
-            self.chunk_arrived_ns = arrived_ns;
+            *arrival(&mut self.arrivals, chunk.seq) = (chunk.seq, arrived_ns);
         }
         let dropped_before = chunk.map(|_| supervisor.counters().dropped_by);
         let outcome = supervisor.act(stamps.due_ns, chunk.map(|(chunk, _)| chunk));
@@ -226,7 +236,8 @@ impl Ticker {
                 slot.sent = is_sent;
                 slot.woke_ns = stamps.woke_ns;
                 slot.observed_ns = stamps.observed_ns;
-                slot.chunk_arrived_ns = self.chunk_arrived_ns;
+                let (seq, arrived_ns) = *arrival(&mut self.arrivals, outcome.wanted.seq);
+                slot.chunk_arrived_ns = if outcome.wanted.valid && seq == outcome.wanted.seq { arrived_ns } else { 0 };
                 slot.acted_ns = stamps.acted_ns;
                 slot.sent_ns = stamps.sent_ns;
                 slot.goal_seq = snapshot.goal_seq;
@@ -273,8 +284,9 @@ impl Ticker {
     }
 
     /// The loop ends.
-    pub fn end(&mut self, control_allocations: u64) {
+    pub fn end(&mut self, control_allocations: u64, has_failed: bool) {
         self.snapshot.ended = 1;
+        self.snapshot.failed = u64::from(has_failed);
         self.show(control_allocations);
     }
 }
