@@ -195,7 +195,7 @@ impl Supervisor {
     /// `WrongMode`, or what is missing: `NotReady`, `NoRecording`, `StaleState`, `DriverStuck`, `StaleImage`, `Skew`,
     /// `NotFinite`, `OutsideLimits`, `OutsideStart`, `GoalLost`, `BadPlan`. Nothing changed then.
     pub fn event(&mut self, now_ns: i64, event: Event) -> Result<(), Code> {
-        self.is_quitting |= matches!(event, Event::Quit | Event::TerminalClosed);
+        self.is_quitting |= matches!(event, Event::Quit);
         self.apply(now_ns, event)
     }
 

@@ -277,9 +277,7 @@ impl Guard {
             (Fill::Off, _) => Wire::Off,
             (Fill::Damping(kd), _) => {
                 self.springs.write_damping(sample, kd, &mut command.kd, ruling);
-                let is_known = sample.pos.iter().all(|position| position.is_finite());
-                let measured = command.target.iter_mut().zip(&sample.pos).filter(|_| is_known);
-                measured.for_each(|(target, position)| *target = *position);
+                stay(&mut command.target, sample);
                 if is_host_pd {
                     for ((torque, kd), speed) in command.torque.iter_mut().zip(&command.kd).zip(&sample.vel) {
                         *torque = if speed.is_finite() { -kd * speed } else { 0.0 };
@@ -296,10 +294,12 @@ impl Guard {
             }
             (Fill::Law, Law::Velocity(speeds)) => {
                 speeds.write(&mut command.velocity);
+                stay(&mut command.target, sample);
                 Wire::Velocity
             }
             (Fill::Law, Law::Torque(torques)) => {
                 torques.write(&mut command.torque);
+                stay(&mut command.target, sample);
                 Wire::Torque
             }
             (Fill::Spring, _) | (Fill::Law, Law::PositionPd) => {
@@ -324,6 +324,13 @@ enum Fill<'a> {
     Spring,
     Damping(&'a [f64]),
     Off,
+}
+
+/// Where a command without a target leaves the robot: where it is, if that is known.
+fn stay(target: &mut [f64], sample: &Sample) {
+    if sample.pos.iter().all(|position| position.is_finite()) {
+        target.iter_mut().zip(&sample.pos).for_each(|(target, position)| *target = *position);
+    }
 }
 
 /// Nanoseconds as seconds; exact below 104 days.

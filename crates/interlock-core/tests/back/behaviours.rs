@@ -2,7 +2,7 @@
 
 use interlock_core::guard::Wire;
 use interlock_core::mode::{Event, Mode};
-use interlock_core::plan::{AfterMove, Behaviour, Interpolate, Plan};
+use interlock_core::plan::{AfterMove, Behaviour, CommandKind, Interpolate, Limits, Plan};
 
 use crate::checker::{Envelope, Observer};
 use crate::plans::{self, MS};
@@ -187,6 +187,27 @@ fn a_pd_arm_slows_its_target_down_instead_of_stopping_it_dead() {
     }
     assert!((travel - 0.1 * speed).abs() < 1e-9, "half of 0.2 s at {speed}: {travel}");
     assert_eq!(rig.supervisor.mode(), Mode::Holding);
+}
+
+#[test]
+fn a_torque_robot_with_gains_is_held_where_it_was_stopped() {
+    let mut plan = plans::plan(2);
+    let limits = plans::walker(2).limits;
+    plan.command = plans::walker(2).command;
+    plan.command.kind = CommandKind::Torque;
+    plan.limits = Limits { torque: limits.torque, vel_measured: limits.vel_measured, ..Limits::default() };
+    plan.start.within_pos = vec![2.0; 2];
+    let mut rig = Rig::running(plan);
+    rig.policy = |_, _| 3.0;
+    rig.sample.pos = vec![0.4, -0.2];
+    rig.tick();
+    rig.tick();
+    rig.event(Event::Stop).unwrap();
+    rig.sample.pos = vec![0.5, -0.3];
+    let seen = rig.tick();
+    assert_eq!((seen.mode, seen.wire, &seen.target[..]), (Mode::Holding, Some(Wire::Torque), &[0.4, -0.2][..]));
+    let pull: Vec<f64> = seen.torque.iter().map(|torque| torque.round()).collect();
+    assert_eq!(pull, [-5.0, 5.0], "kp 50 over 0.1 rad, back to there");
 }
 
 #[test]

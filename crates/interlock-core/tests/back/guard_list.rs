@@ -213,7 +213,8 @@ fn a_velocity_is_limited_and_refused_by_each_of_its_bounds() {
     plan.command.kind = CommandKind::Velocity;
     let mut guard = guard(&plan);
     for _ in 0..200 {
-        assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 3.9]).refusal, None);
+        let ruling = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 3.9]);
+        assert_eq!((ruling.refusal, ruling.codes.joint(Code::Velocity)), (None, Some(1)));
     }
     assert!((guard.command().velocity()[1] - 2.0).abs() < 1e-9, "{:?}", guard.command());
     assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 4.1]).refusal, Some(Code::Velocity));

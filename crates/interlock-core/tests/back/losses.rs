@@ -193,7 +193,7 @@ fn stop_quit_and_a_closed_terminal_stop_the_robot() {
     for (event, code, ends) in [
         (Event::Stop, Code::OperatorStop, false),
         (Event::Quit, Code::OperatorStop, true),
-        (Event::TerminalClosed, Code::TerminalClosed, true),
+        (Event::TerminalClosed, Code::TerminalClosed, false),
     ] {
         let mut rig = arm();
         rig.event(event).unwrap();

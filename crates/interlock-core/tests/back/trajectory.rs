@@ -107,6 +107,19 @@ fn a_ramp_is_caught_up_with_and_then_followed_exactly() {
 }
 
 #[test]
+fn an_accelerating_target_is_caught_up_with_while_it_accelerates() {
+    let mut run = Run::from(0.0);
+    // Sets in with more jerk than allowed, then accelerates evenly.
+    let passes = (1..=40).map(|tick| {
+        let time = f64::from(tick) * 0.005;
+        run.want(5.0 * time * time).1.kind == RulingKind::Pass
+    });
+    let passes: Vec<_> = passes.collect();
+    assert!(passes.iter().any(|passes| !passes), "{passes:?}");
+    assert!(passes.iter().skip(10).all(|passes| *passes), "{passes:?}");
+}
+
+#[test]
 fn a_policy_that_only_jitters_does_not_keep_the_joint_swinging() {
     let mut run = Run::from(0.0);
     for tick in 0..100 {
