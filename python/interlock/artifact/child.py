@@ -162,45 +162,56 @@ def _watch(command: list[str], folder: Path, limits: Limits, progress: Progress 
         ) from None
     tail = bytearray()
     begun = reported = time.monotonic()
+    ended = os.pidfd_open(child.pid)
     try:
-        with child, selectors.DefaultSelector() as selector:
+        with selectors.DefaultSelector() as selector:
             assert child.stdout is not None
             selector.register(child.stdout, selectors.EVENT_READ)
-            while _listen(selector, child.stdout, tail, progress):
+            selector.register(ended, selectors.EVENT_READ)
+            while _listen(selector, child.stdout, ended, tail, progress):
                 now = time.monotonic()
-                spent = now - begun
-                if spent > limits.seconds:
+                if now - begun > limits.seconds:
                     raise ChildFailed(
                         code="child-timeout",
                         where=what,
                         expected=f"an answer within {limits.seconds:.0f} s",
                         got="none",
-                        hint="a larger model needs a larger --timeout, or a faster computer",
+                        hint="this computer is too slow for this model, or the checkpoint is damaged",
                         exit=Exit.NOT_EVALUATED,
                     )
                 if progress is not None and now - reported >= _HEARTBEAT_S:
                     reported = now
-                    progress(f"{what} … {spent:.0f} s")
-            return child.wait(), bytes(tail).decode("utf-8", "replace")
+                    progress(f"{what} … {now - begun:.0f} s")
     finally:
-        if child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        # The group, not the process: whatever it started ends with it, also when it has ended itself. It was not waited
+        # for yet, so its number cannot belong to anybody else.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        status = child.wait()
+        os.close(ended)
+        if child.stdout is not None:
+            child.stdout.close()
+    return status, bytes(tail).decode("utf-8", "replace")
 
 
-def _listen(selector: selectors.BaseSelector, stream: IO[bytes], tail: bytearray, progress: Progress | None) -> bool:
-    """Takes what the child says for at most one heartbeat; False once it has closed its output."""
-    if not selector.select(_HEARTBEAT_S):
-        return True
+def _listen(
+    selector: selectors.BaseSelector, stream: IO[bytes], ended: int, tail: bytearray, progress: Progress | None
+) -> bool:
+    """Takes what the child says for at most one heartbeat; False once it has ended and said everything."""
+    ready = {key.fd for key, _ in selector.select(_HEARTBEAT_S)}
+    if stream.fileno() not in ready:
+        return ended not in ready
     said = os.read(stream.fileno(), 65_536)
+    if not said:
+        selector.unregister(stream)
+        return True
     tail += said
     del tail[:-_KEPT_OUTPUT]
     if progress is not None:
         for line in said.decode("utf-8", "replace").splitlines():
             if line.startswith("progress: "):
                 progress(line.removeprefix("progress: ")[:200])
-    return bool(said)
+    return True
 
 
 def _answer(folder: Path, status: int, said: str, wanted: tuple[str, ...], what: str) -> Answer:

@@ -182,13 +182,7 @@ class PolicyFolder:
             return "never run"
         if evidence.verdict is not Verdict.PASS:
             return f"was {evidence.verdict.value}"
-        old, new = {**evidence.subject, **evidence.inputs}, {**subject, **inputs}
-        for key in sorted({*old, *new}):
-            if key not in old or key not in new:
-                return f"{key} is {'new' if key in new else 'gone'}"
-            if old[key] != new[key]:
-                return f"{key} changed"
-        return ""
+        return _difference(evidence.subject, subject) or _difference(evidence.inputs, inputs)
 
     def commit(
         self,
@@ -244,6 +238,15 @@ def create(target: Path, *, lock: Lock, files: Mapping[str, bytes]) -> PolicyFol
             write_file(staging, name, each)
         write_file(staging, LOCK, complete.content())
     return PolicyFolder(target.resolve(), complete, files[CONTRACT], sha256(complete.content()))
+
+
+def _difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    for key in sorted({*old, *new}):
+        if key not in old or key not in new:
+            return f"{key} is {'new' if key in new else 'gone'}"
+        if old[key] != new[key]:
+            return f"{key} changed"
+    return ""
 
 
 def _maker(name: str) -> str:

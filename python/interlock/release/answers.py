@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.contract.edit import answer, flow
 from interlock.contract.text import draft_contract
-from interlock.contract.yaml_text import Path as YamlPath
-from interlock.contract.yaml_text import Tree, dotted, parse
+from interlock.contract.yaml_text import parse
 from interlock.errors import InterlockError, NeedsAnswer, Problem
 from interlock.ports.reader import Ask
 
 from .contract_text import flow
-
-ASK = "ask"
 
 
 def read_answers(text: str, *, where: str) -> dict[str, Any]:
@@ -34,22 +32,11 @@ def read_answers(text: str, *, where: str) -> dict[str, Any]:
     return {str(key): value for key, value in data.items()}
 
 
-def answer_text(text: str, answers: Mapping[str, Any], *, name: str) -> tuple[str, tuple[str, ...]]:
+def answer_text(text: str, answers: Mapping[str, Any], *, name: str, by: str) -> tuple[str, tuple[str, ...]]:
     """Puts answers where a contract says `ask`; returns the new text and the keys that were used."""
-    draft = draft_contract(text, name)
-    used = [ask.path for ask in draft.asks if ask.path in answers]
-    places = [(mark, path) for path, mark in _asked(draft.tree) if dotted(path) in answers]
-    for (start, end), path in sorted(places, reverse=True):
-        text = f"{text[:start]}{flow(answers[dotted(path)])}{text[end:]}"
-    return text, tuple(used)
-
-
-def _asked(tree: Tree) -> list[tuple[YamlPath, tuple[int, int]]]:
-    return [
-        (path, (mark.start, mark.end))
-        for path, mark in tree.marks.items()
-        if mark.plain and tree.text[mark.start : mark.end] == ASK
-    ]
+    asked = {key for ask in draft_contract(text, name).asks for key in (ask.path, ask.group)}
+    used = {key: value for key, value in answers.items() if key in asked}
+    return answer(text, used, name, by), tuple(used)
 
 
 def refuse_unknown(answers: Mapping[str, Any], used: tuple[str, ...], open_keys: tuple[str, ...]) -> None:

@@ -106,7 +106,7 @@ def build(
     whole = inline_external(files[GRAPH], lambda name: files[f"graph/{name}"])
     facts = read_graph(whole)
     require_deterministic(facts, where=GRAPH)
-    require_same_tensors(contract, facts, where=GRAPH)
+    require_same_tensors(contract, facts)
     loaded = _load(whole, library, target, progress)
     engine = {
         "schema": ENGINE_SCHEMA,

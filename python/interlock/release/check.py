@@ -60,7 +60,7 @@ class CheckReport:
         if self.binding is not None:
             return self.binding
         if not self.problems:
-            raise NeedsAnswer(problems=list(self.unanswered), next=f"{NEXT} --answers FILE")
+            raise NeedsAnswer(problems=list(self.unanswered), next=NEXT)
         raise InterlockError(problems=[*self.problems, *self.unanswered], next=NEXT)
 
     def lines(self) -> list[str]:

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from interlock.contract.edit import flow
 from interlock.ports.reader import Fact, Origin
 
-_PLAIN = re.compile(r"[A-Za-z_.][A-Za-z0-9_./*^()|+-]*")
 _KEY = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:/()|*+-]*")
-_RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "none_", "nan", "inf"}
 _WIDTH = 118
 _COMMENT_COLUMN = 34
 SCHEMA = "interlock.contract/1"
@@ -120,24 +119,3 @@ def _commented(line: str, fact: Fact) -> str:
         return line
     words = {"file": detail, "convention": detail, "robot": f"robot file: {detail}", "person": detail}
     return f"{line.ljust(_COMMENT_COLUMN)}  # {words.get(fact.origin.kind, detail)}"
-
-
-def flow(value: Any) -> str:
-    """One value in YAML's flow style, exact and unambiguous."""
-    if value is True or value is False:
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(str(key))}: {flow(each)}" for key, each in value.items())
-        return f"{{{inner}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(flow(each) for each in value)}]"
-    if isinstance(value, str):
-        plain = _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and not value.startswith(".")
-        return value if plain else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return repr(value)
-
-
-def _key(key: str) -> str:
-    return key if _KEY.fullmatch(key) else json.dumps(key)

@@ -200,8 +200,8 @@ def _full_names(robot: Robot) -> tuple[str, ...]:
 
 def _contract_text(reading: Reading, answers: Mapping[str, Any], *, person: str) -> tuple[str, tuple[str, ...]]:
     """The contract, with what a person answered, and the keys of the answers that were used."""
-    if reading.text:
-        text, used = answer_text(reading.text, answers, name=CONTRACT)
+    if not reading.tree:
+        text, used = answer_text(reading.text, answers, name=CONTRACT, by=person)
         return text, (*reading.answered, *used)
     return write_contract(reading.tree, person=person), reading.answered
 
@@ -213,7 +213,7 @@ def _check_source(opened: Source, name: str, reading: Reading, contract: Contrac
     if name == reading.framework.graph:
         facts = opened.graph(name)
         require_deterministic(facts, where=name)
-        require_same_tensors(contract, facts, where=name)
+        require_same_tensors(contract, facts)
 
 
 def _check_language(contract: ContractX, files: Mapping[str, bytes]) -> None:
@@ -279,7 +279,7 @@ def _make_samples(
 
 def _facts(reading: Reading, *, person: str) -> dict[str, LockedFact]:
     """Origin of every fact; a contract that was given is a person's word as a whole."""
-    if reading.text:
+    if not reading.tree:
         return {"contract": LockedFact(origin="person", detail=person)}
     found = {}
     for path, fact in origins(reading.tree):

@@ -56,27 +56,3 @@ def require_verified(folder: PolicyFolder, binding: Binding) -> Evidence:
         hint="only the engine that was compared with its source may move a robot",
         next=f"interlock verify {folder.path.name}",
     )
-
-
-def summary(evidence: Evidence) -> str:
-    """One line for a person."""
-    results = evidence.results
-    if "samples" not in results:
-        return f"{evidence.verdict.value}  {'; '.join(results.get('failures', []))}"
-    samples, rollout = results["samples"], results["rollout"]
-    names = [(kind["served"], results["units"]) for kind in (samples, rollout)]
-    worst, units = max(names, key=lambda each: _number(each[0]["worst_error"]))
-    unit = units.get(worst["worst"], "")
-    mistakes = {name: _number(each["effect"]) for name, each in results["mistakes"].items()}
-    smallest = min(mistakes, key=mistakes.__getitem__) if mistakes else ""
-    told = f"; {smallest.replace('_', ' ')} would be {mistakes[smallest]:.2g}" if smallest else ""
-    return (
-        f"{evidence.verdict.value}  {samples['count']} {samples['origin']} samples, {rollout['count']} inferences of a "
-        f"{rollout['origin']} rollout: worst {worst['worst']} {_number(worst['worst_error']):.2g} {unit} "
-        f"(budget {evidence.budget['atol']:g}{told})"
-    )
-
-
-def _number(value: object) -> float:
-    """A number of evidence, in which infinities and NaN are words."""
-    return float(value) if isinstance(value, (int, float, str)) else float("nan")

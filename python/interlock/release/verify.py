@@ -285,6 +285,7 @@ def _measure(
     references = (_child_legs if case.framework.kind == "child" else _graph_legs)(case, found, sets)
     found.mistakes, found.jitter = references["samples"].mistakes, references["samples"].jitter
     results = _compare(case, found, references, sets)
+    results["worst"] = _worst(case, found, results, sets)
     results |= {
         "mistakes": mistakes_as_json(found, case.budget, case.names),
         "jitter": None if found.jitter is None else float(np.max(found.jitter)),
@@ -320,6 +321,25 @@ def _compare(
                 record[leg]["decisions"] = flips(reference, action, case.budget, boundaries, case.names)
         results[kind] = record
     return results
+
+
+def _worst(
+    case: _Case, found: Findings, results: Mapping[str, Any], sets: Mapping[str, Observations]
+) -> dict[str, Any]:
+    """The largest difference of the served engine, and the line that a person reads."""
+    kind = max(sets, key=lambda each: float(results[each]["served"]["worst_error"]))
+    joint, error = str(results[kind]["served"]["worst"]), float(results[kind]["served"]["worst_error"])
+    unit = dict(zip(case.names, case.units, strict=True)).get(joint, "")
+    effects = {name: float(np.max(each)) for name, each in found.mistakes.items()}
+    least = min(effects, key=effects.__getitem__) if effects else ""
+    told = f"; {least.replace('_', ' ')} would be {effects[least]:.2g}" if least else ""
+    looked = ", ".join(f"{len(each)} {each.origin} {name}" for name, each in sets.items())
+    return {
+        "joint": joint,
+        "error": error,
+        "unit": unit,
+        "text": f"{looked}: worst {joint} {error:.2g} {unit} (budget {case.budget.atol:g}{told})",
+    }
 
 
 def _legs(case: _Case, walks: Mapping[str, Walk], **extra: Any) -> dict[str, dict[str, Leg]]:
