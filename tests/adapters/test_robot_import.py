@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.adapters.mjcf_import import import_robot
+from interlock.adapters.mjcf_import import import_mjcf
 from interlock.contract.codes import HINTS
 from interlock.contract.edit import answer
 from interlock.contract.expand_robot import expand_robot
@@ -56,6 +56,10 @@ def mjcf(angle="radian", free="<freejoint/>"):
     return MJCF.format(angle=angle, free=free)
 
 
+def _import(files, **options):
+    return import_mjcf([(name, text.encode("utf-8", "surrogatepass")) for name, text in files], **options)
+
+
 def draft(text):
     made = draft_robot(text)
     assert made.problems == ()
@@ -64,7 +68,7 @@ def draft(text):
 
 def code_of(*files):
     with pytest.raises(InterlockError) as refusal:
-        import_robot(files)
+        _import(files)
     assert all(each.hint for each in refusal.value.problems)
     return refusal.value.code
 
@@ -98,12 +102,12 @@ def answered(text):
 
 
 def test_what_the_files_do_not_say_is_asked_and_nothing_else():
-    asked = {ask.group for ask in draft(import_robot([("a.xml", mjcf())]).text).asks}
+    asked = {ask.group for ask in draft(_import([("a.xml", mjcf())]).text).asks}
     assert asked == set(ANSWERS)
 
 
 def test_ranges_and_torques_come_with_class_defaults_gear_and_control_range():
-    robot = expand_robot(answered(import_robot([("a.xml", mjcf())]).text))
+    robot = expand_robot(answered(_import([("a.xml", mjcf())]).text))
     assert robot.names == ("left_hip_joint", "left_knee_joint", "right_hip_joint", "right_knee_joint")
     assert robot.limits["pos"] == ((-1, 2), (0, 1.5), (-2, 1), (0, 1.5))
     assert robot.limits["torque"] == (30, 20, 25, 30)
@@ -115,35 +119,35 @@ def test_unlimited_control_leaves_the_joints_own_bound():
         .replace('actuatorfrcrange="-30 40"', "")
         .replace('ctrllimited="false"', 'ctrllimited="false" forcerange="-7 7"')
     )
-    robot = draft(import_robot([("a.xml", text)]).text).tree.data
+    robot = draft(_import([("a.xml", text)]).text).tree.data
     assert robot["joints"]["each"]["right_knee"]["torque"] == 7
     assert robot["joints"]["each"]["left_hip"]["torque"] == 45  # control range 9 x gear 5
 
 
 def test_degrees_become_radians_and_slides_stay_metres():
     text = mjcf("degree").replace("</actuator>", '<motor joint="tail_joint"/></actuator>')
-    data = draft(import_robot([("a.xml", text)]).text).tree.data
+    data = draft(_import([("a.xml", text)]).text).tree.data
     assert data["joints"]["each"]["left_hip"]["pos"] == pytest.approx([math.radians(-1), math.radians(2)], rel=1e-8)
     assert data["joints"]["each"]["tail"]["pos"] == [0, 0.1]
     assert data["joints"]["unit"]["tail"] == "m"
 
 
 def test_a_block_that_lies_about_does_not_make_the_base_float():
-    assert import_robot([("a.xml", mjcf())]).is_floating
-    fixed = import_robot([("a.xml", mjcf(free=""))])
+    assert _import([("a.xml", mjcf())]).is_floating
+    fixed = _import([("a.xml", mjcf(free=""))])
     assert not fixed.is_floating
     assert "base: fixed" in fixed.text
 
 
 def test_a_floating_base_is_never_given_a_held_pose():
-    text = import_robot([("a.xml", mjcf())]).text
+    text = _import([("a.xml", mjcf())]).text
     assert "stop_and_hold" not in text
     assert "policy_lost: {do: damp" in text
 
 
 def test_of_several_files_the_tightest_is_kept_and_conflicts_are_named():
-    made = import_robot([("a.xml", mjcf()), ("b.urdf", URDF)])
-    lines = [each.line() for each in made.conflicts]
+    made = _import([("a.xml", mjcf()), ("b.urdf", URDF)])
+    lines = made.conflicts
     assert "left_hip pos [-1, 2] | [-0.9, 3] -> [-0.9, 2]" in lines
     assert "left_hip torque 30 | 28 -> 28" in lines
     assert "left_knee torque 20 | 50 -> 20" in lines
@@ -161,13 +165,20 @@ def test_of_several_files_the_tightest_is_kept_and_conflicts_are_named():
     }
 
 
+def test_the_summary_says_what_it_is_and_what_nobody_said():
+    made = _import([("a.xml", mjcf())])
+    assert made.summary == "4 joints, floating base (falls when nobody balances it)"
+    assert "joints.each.*.vel (4 rows)" in made.asks
+    assert "safe.estop.bound_ms" in made.asks
+
+
 def test_the_same_files_make_the_same_text():
     files = [("a.xml", mjcf()), ("b.urdf", URDF)]
-    assert import_robot(files) == import_robot(files)
+    assert _import(files) == _import(files)
 
 
 def test_a_simulated_robot_needs_no_driver_and_no_switch():
-    asked = {ask.path for ask in draft(import_robot([("a.xml", mjcf())], simulated=True).text).asks}
+    asked = {ask.path for ask in draft(_import([("a.xml", mjcf())], simulated=True).text).asks}
     assert not any(path.startswith(("driver", "sensors", "safe.estop", "safe.supervisor_lost")) for path in asked)
 
 
@@ -213,7 +224,7 @@ def test_entities_do_not_grow():
 
 def made_or_refused(text):
     try:
-        return import_robot([("a.xml", text)])
+        return _import([("a.xml", text)])
     except InterlockError as refusal:
         if refusal.code not in HINTS:
             raise
@@ -239,7 +250,7 @@ def test_a_mutated_file_is_read_or_refused(data):
 def test_real_models_are_read_as_the_simulator_reads_them(shared_policies, name):
     mujoco = pytest.importorskip("mujoco")
     path = shared_policies / name / "model.xml"
-    data = draft(import_robot([("model.xml", path.read_text(encoding="utf-8"))]).text).tree.data
+    data = draft(_import([("model.xml", path.read_text(encoding="utf-8"))]).text).tree.data
     model = mujoco.MjModel.from_xml_path(str(path))
     suffix = data["joints"].get("name_suffix", "")
     patterns = data["joints"]["each"]
@@ -268,7 +279,7 @@ def test_real_models_are_read_as_the_simulator_reads_them(shared_policies, name)
 
 def test_the_arm_among_loose_blocks_is_a_fixed_robot(request):
     scene = request.config.rootpath / "python" / "interlock" / "adapters" / "arm" / "scene.xml"
-    made = import_robot([("scene.xml", scene.read_text(encoding="utf-8"))])
+    made = _import([("scene.xml", scene.read_text(encoding="utf-8"))])
     data = draft(made.text).tree.data
     assert (data["base"], data["joints"]["order"]) == ("fixed", ["base_yaw", "shoulder", "elbow", "wrist"])
     assert data["joints"]["accepts"] == ["position"]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlock.contract.codes import problem
+from interlock.contract.text import draft_robot
 from interlock.errors import InterlockError
 
 from .mjcf_read import read_mjcf
@@ -46,24 +47,26 @@ class Imported:
 
     Attributes:
         text: The robot file.
-        joints: How many.
+        summary: What it is, in one line.
         is_floating: Falls when nobody balances it.
-        conflicts: Where the files disagree.
+        conflicts: Where the files disagree, a line each.
+        asks: What no file says, a line each.
         notes: What was seen and not used.
     """
 
     text: str
-    joints: int
+    summary: str
     is_floating: bool
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[str, ...]
+    asks: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def import_robot(files: Sequence[tuple[str, str]], *, simulated: bool = False) -> Imported:
+def import_mjcf(files: Sequence[tuple[str, bytes]], *, simulated: bool = False) -> Imported:
     """Reads MJCF and URDF files of one machine type.
 
     Args:
-        files: (name, text); the first MJCF file gives the order of the joints and stands for the robot in simulation.
+        files: (name, content); the first MJCF file gives the order of the joints and is the robot in simulation.
         simulated: For a robot that exists in simulation only: driver and emergency stop are then known.
 
     Raises:
@@ -71,7 +74,7 @@ def import_robot(files: Sequence[tuple[str, str]], *, simulated: bool = False) -
     """
     if not files:
         raise InterlockError(problems=[problem("mjcf-empty", "robot import", expected="a file", got="none")])
-    models = [_read(name, text) for name, text in files]
+    models = [_read(name, content) for name, content in files]
     base = next((model for model in models if model.step_s is not None), models[0])
     others = [model for model in models if model is not base]
     notes = [note for model in models for note in model.notes]
@@ -86,18 +89,25 @@ def import_robot(files: Sequence[tuple[str, str]], *, simulated: bool = False) -
     found: list[tuple[str, str, tuple[str, ...], str]] = []
     for joint in base.joints:
         rows[joint.name.removesuffix(suffix)] = _merge(joint, ordered, suffix, found)
-    conflicts = _group(found)
+    conflicts = tuple(each.line() for each in _group(found))
     is_floating = any(model.is_floating for model in models)
-    text = robot_text(
-        base, ordered, rows, suffix, [each.line() for each in conflicts], is_floating=is_floating, simulated=simulated
-    )
+    text = robot_text(base, ordered, rows, suffix, conflicts, is_floating=is_floating, simulated=simulated)
+    groups: dict[str, int] = {}
+    for ask in draft_robot(text).asks:
+        groups[ask.group] = groups.get(ask.group, 0) + 1
+    kind = "floating base (falls when nobody balances it)" if is_floating else "fixed base"
     return Imported(
-        text=text, joints=len(rows), is_floating=is_floating, conflicts=tuple(conflicts), notes=tuple(notes)
+        text=text,
+        summary=f"{len(rows)} joints, {kind}",
+        is_floating=is_floating,
+        conflicts=conflicts,
+        asks=tuple(f"{group} ({count} rows)" if count > 1 else group for group, count in groups.items()),
+        notes=tuple(notes),
     )
 
 
-def _read(name: str, text: str) -> ModelFacts:
-    root = parse_xml(text, name)
+def _read(name: str, content: bytes) -> ModelFacts:
+    root = parse_xml(content, name)
     if root.tag == "mujoco":
         return read_mjcf(root, name)
     if root.tag == "robot":

@@ -9,7 +9,7 @@ from xml.parsers import expat
 from interlock.contract.codes import problem
 from interlock.errors import InterlockError
 
-MAX_CHARACTERS = 50_000_000
+MAX_BYTES = 50_000_000
 MAX_DEPTH = 200
 MAX_NODES = 500_000
 
@@ -35,17 +35,17 @@ class Node:
         return (child for child in self.children if child.tag == tag)
 
 
-def parse_xml(text: str, name: str) -> Node:
+def parse_xml(content: bytes, name: str) -> Node:
     """Reads the root element.
 
     Raises:
-        InterlockError: `xml-syntax`, `xml-unsafe`, `yaml-too-large`.
+        InterlockError: `xml-syntax`, `xml-unsafe`, `xml-too-large`.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise _refusal("xml-too-large", name, 1, f"{len(text):,} characters")
+    if len(content) > MAX_BYTES:
+        raise _refusal("xml-too-large", name, 1, f"{len(content):,} bytes")
     builder = _Builder(name)
     try:
-        builder.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        builder.parser.Parse(content, True)
     except expat.ExpatError as error:
         raise _refusal("xml-syntax", name, error.lineno, expat.errors.messages.get(error.code, "no XML")) from None
     if builder.root is None:

@@ -24,7 +24,7 @@ HINTS: dict[str, str] = {
     "unknown-key": "remove the key or correct its spelling",
     "wrong-type": "write a value of the expected kind",
     "wrong-value": "write a value of the expected kind",
-    "unanswered": "answer it in the file, or pass --answers FILE",
+    "unanswered": "write the answer in place of `ask`; `freeze` also takes --answers FILE",
     "answer-unknown": "answers name a path whose value is `ask`",
     "unit-missing": "units are mandatory; write the one the numbers are in",
     "unit-unknown": "units are a closed list",

@@ -73,7 +73,7 @@ class Draft(Generic[M]):
             return self.model
         if self.problems:
             raise InterlockError(problems=[*self.problems, *self.unanswered()], next=NEXT)
-        raise NeedsAnswer(problems=self.unanswered(), next=f"{NEXT} --answers FILE")
+        raise NeedsAnswer(problems=self.unanswered(), next=NEXT)
 
 
 def load_contract(text: str, name: str = "contract.yaml") -> Contract:
