@@ -11,8 +11,6 @@ from interlock.contract.yaml_text import parse
 from interlock.errors import InterlockError, NeedsAnswer, Problem
 from interlock.ports.reader import Ask
 
-from .contract_text import flow
-
 
 def read_answers(text: str, *, where: str) -> dict[str, Any]:
     """Answers by key.
