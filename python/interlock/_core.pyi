@@ -260,8 +260,9 @@ class Supervisor:
 
         Numbers: mode, level, cause, tick, planned (= executed + missed), executed, missed, limited, refused,
         violations, sent, offered, chunks, accepted, dropped, late, requests, requests_refused, request_code
-        (0: granted), generation, goal_seq, sample_seq, control_allocations, ended, failed (by a defect). Counts per code
-        word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
+        (0: granted), generation, goal_seq, sample_seq, control_allocations, ended, failed (by a defect). Counts per
+        code word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own
+        numbers.
         """
     def timings(self) -> dict[str, _I64]:
         """Nanoseconds of the first 200,000 ticks.
