@@ -79,8 +79,9 @@ impl Joint {
             .collect()
     }
 
-    /// Begins at rest, inside the limits.
+    /// Begins at rest, inside the limits; where it was if the position is no number.
     pub fn start(&mut self, position: f64) {
+        let position = if position.is_finite() { position } else { self.p };
         self.p = within(position, self.lo, self.hi);
         self.v = 0.0;
         self.a = 0.0;

@@ -90,10 +90,11 @@ impl Springs {
         Springs { joints: (0..plan.n()).map(joint).collect() }
     }
 
-    /// Begins where the robot is.
+    /// Begins where the robot is, as far as that is known.
     pub fn start(&mut self, positions: &[f64]) {
         for (joint, position) in self.joints.iter_mut().zip(positions) {
-            joint.target = within(*position, joint.lo, joint.hi);
+            let position = if position.is_finite() { *position } else { joint.target };
+            joint.target = within(position, joint.lo, joint.hi);
             joint.anchor = joint.target;
             joint.wanted = joint.target;
         }

@@ -94,6 +94,8 @@ impl Supervisor {
                 self.level = self.level.saturating_add(1);
                 self.cause = event.cause();
             }
+            // Drives that are let go or damped stay so: ending the program does not stiffen them again.
+            Mode::Stopping if was == Mode::Holding && self.fallback.is_passive() => {}
             Mode::Stopping => {
                 self.cause = event.cause();
                 let asked = match event {

@@ -153,6 +153,32 @@ fn after_damping_recover_holds_where_the_robot_lies() {
     assert_eq!((seen.mode, &seen.target[..], &seen.kp[..]), (Mode::Armed, &[0.7, -0.6][..], &[50.0; 2][..]));
 }
 
+#[test]
+fn drives_that_were_let_go_are_taken_up_where_the_arm_hangs_and_only_on_recover() {
+    let (mut rig, _) = moving(|plan| {
+        plan.safe.policy_lost =
+            Behaviour::GoTo { pose: vec![-0.5, 0.3], duration_ns: MS, then: AfterMove::TorqueOff };
+        plan.safe.on_exit = Behaviour::GoTo { pose: vec![0.0; 2], duration_ns: MS, then: AfterMove::Hold };
+        plan.start.within_pos = vec![3.0; 2];
+    });
+    rig.event(Event::Stop).unwrap();
+    rig.until(400, |seen| seen.mode == Mode::Holding);
+    rig.tick();
+    rig.sample.pos = vec![-0.9, 0.8];
+    rig.tick();
+    rig.event(Event::Recover).unwrap();
+    let seen = rig.tick();
+    assert_eq!((seen.wire, &seen.target[..]), (Some(Wire::Position), &[-0.9, 0.8][..]));
+
+    rig.event(Event::Stop).unwrap();
+    rig.until(400, |seen| seen.mode == Mode::Holding && seen.wire == Some(Wire::Off));
+    rig.event(Event::Quit).unwrap();
+    for _ in 0..20 {
+        assert_eq!(rig.tick().wire, Some(Wire::Off), "the end of the program moves nothing");
+    }
+    assert!(rig.supervisor.is_finished());
+}
+
 /// A PD arm on a fixed base.
 fn pd_arm() -> Plan {
     let mut plan = plans::walker(2);

@@ -284,4 +284,20 @@ fn a_robot_that_was_never_run_is_not_stopped_by_starting_its_policy() {
     rig.tick();
     rig.event(Event::Quit).unwrap();
     assert!(is_damped(&rig.tick()));
+    assert_eq!(rig.supervisor.counters().lost_by.iter().count(), 0, "it was not even asked");
+}
+
+#[test]
+fn an_answer_owed_before_a_stop_is_not_missed_after_the_next_start() {
+    let mut rig = arm();
+    rig.is_answering = false;
+    while !rig.tick().is_offered {}
+    rig.event(Event::Stop).unwrap();
+    rig.until(100, |seen| seen.mode == Mode::Holding);
+    rig.event(Event::Recover).unwrap();
+    rig.tick();
+    rig.event(Event::Start).unwrap();
+    for _ in 0..10 {
+        assert_eq!(rig.tick().mode, Mode::Running, "{:?}", rig.supervisor.cause());
+    }
 }
