@@ -10,6 +10,7 @@ from interlock.contract.edit import answer
 from interlock.contract.expand_contract import expand_contract
 from interlock.contract.expand_robot import expand_robot
 from interlock.contract.identity import identity
+from interlock.contract.parts import as_data
 from interlock.contract.text import draft_robot, load_contract, load_robot
 from interlock.errors import InterlockError, NeedsAnswer
 
@@ -150,3 +151,12 @@ def test_the_original_examples_load_as_they_are():
         expand_contract(load_contract((originals / name / "contract.yaml").read_text(encoding="utf-8")))
         robot = (originals / name / "robot.yaml").read_text(encoding="utf-8")
         expand_robot(load_robot(answer(robot, G1_ANSWERS) if name == "g1" else robot))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_model_reads_back_from_its_own_data(pair, recwarn):
+    contract, robot = load_contract(PAIRS[pair][0]()), load_robot(PAIRS[pair][1]())
+    for made in (contract, robot):
+        assert type(made).model_validate_json(json.dumps(as_data(made))) == made
+        assert type(made).model_validate_json(made.model_dump_json(by_alias=True, exclude_none=True)) == made
+    assert not recwarn.list

@@ -24,6 +24,7 @@ from interlock.contract.parts import (
     Text,
     UnitName,
     exactly_one,
+    written,
 )
 
 GoalPart = Literal["lin_vel_x", "lin_vel_y", "ang_vel_z"]
@@ -98,7 +99,6 @@ class PhaseTerm(_Scaled):
 
 
 def _term_kind(value: Any) -> str:
-    word = value.get("term") if isinstance(value, dict) else getattr(value, "term", None)
     kinds = {
         "goal": "goal",
         "last_action": "last_action",
@@ -107,7 +107,7 @@ def _term_kind(value: Any) -> str:
         "joint_pos_rel": "joint",
         "joint_vel": "joint",
     }
-    return kinds.get(str(word), "base")
+    return kinds.get(str(written(value, "term")), "base")
 
 
 Term = Annotated[
@@ -184,12 +184,12 @@ class ImageInput(ImageRule):
 
 
 def _input_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else {}
-    if "camera" in keys:
+    of = written(value, "of")
+    if written(value, "camera") is not None:
         return "image"
-    if keys.get("of") in ("tokens", "token_mask"):
+    if of in ("tokens", "token_mask"):
         return "tokens"
-    return "joint" if "of" in keys else "terms"
+    return "joint" if of is not None else "terms"
 
 
 Input = Annotated[

@@ -76,13 +76,18 @@ def as_data(value: Any) -> Any:
     return [as_data(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def written(value: Any, key: str) -> Any:
+    """A key of a block that is read or already made; None where it is not written."""
+    return value.get(key) if isinstance(value, dict) else getattr(value, key, None)
+
+
 def _given_or_none(value: Any) -> str:
     return "none" if value == "none" else "given"
 
 
 def one_list_or_rows(value: Any) -> str:
     """How a number, a list of numbers or a row per pattern is told apart."""
-    return "rows" if isinstance(value, dict) else "list" if isinstance(value, (list, tuple)) else "one"
+    return "rows" if isinstance(value, (dict, BaseModel)) else "list" if isinstance(value, (list, tuple)) else "one"
 
 
 def word_or_rows(value: Any) -> str:

@@ -33,6 +33,7 @@ from interlock.contract.parts import (
     one_list_or_rows,
     period_s,
     word_or_rows,
+    written,
 )
 
 CONTRACT_SCHEMA = "interlock.contract/1"
@@ -84,8 +85,7 @@ class MinMax(Part):
 
 
 def _statistics_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else {}
-    return "min_max" if "min" in keys or "max" in keys else "mean_std"
+    return "min_max" if written(value, "min") is not None or written(value, "max") is not None else "mean_std"
 
 
 Statistics = Annotated[
@@ -122,8 +122,7 @@ class PolicyJoints(Part):
 
 
 def _is_action(value: Any) -> str:
-    keys = value if isinstance(value, dict) else {}
-    return "action" if keys.get("role") == "action" else "other"
+    return "action" if written(value, "role") == "action" else "other"
 
 
 def _offset_kind(value: Any) -> str:

@@ -27,6 +27,7 @@ from interlock.contract.parts import (
     WordOrRows,
     exactly_one,
     period_s,
+    written,
 )
 from interlock.contract.policy_model import Zero
 
@@ -228,7 +229,7 @@ class PolicyZero(Part):
 
 
 def _behaviour(value: Any) -> str:
-    return str(value.get("do")) if isinstance(value, dict) else ""
+    return str(written(value, "do"))
 
 
 Behaviour = Annotated[
