@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 Nothing = Literal["none"]
 
+SMALLEST = 1e-9  # below any physical number in these files; stays above zero in every unit
 LARGEST = 1e12  # beyond any physical number in these files; keeps sums and products finite
 
 
@@ -108,7 +109,7 @@ WordOrRows = Annotated[
 """One word for all joints, or a word per pattern."""
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Positive = Annotated[float, Field(gt=0, le=LARGEST)]
+Positive = Annotated[float, Field(gt=SMALLEST, le=LARGEST)]
 NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
 DurationMs = Annotated[float, Field(ge=0.001, le=600_000)]
 """From the shortest tick of the core, 1 us, to its longest span, ten minutes."""
@@ -141,7 +142,7 @@ DType = Literal["float32", "int64", "uint8"]
 
 
 def _ordered(value: tuple[float, float]) -> tuple[float, float]:
-    if not value[0] < value[1]:
+    if not value[1] - value[0] > SMALLEST:
         raise PydanticCustomError("range-inverted", f"expected low < high, got {list(value)}")
     return value
 
