@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use interlock_core::code::Code;
-use interlock_core::guard::SafeCommand;
+use interlock_core::guard::{RulingKind, SafeCommand};
 use interlock_core::mode::Mode;
 use interlock_core::plan::Plan;
 use interlock_core::sample::{Chunk, Sample};
-use interlock_core::supervisor::{Offer, Readiness, Supervisor};
+use interlock_core::supervisor::{Offer, Readiness, Supervisor, Tally};
 
 use crate::error::RtError;
 use crate::record::{Events, RecordSink};
@@ -51,7 +51,7 @@ pub struct Done {
     pub codes: u64,
     /// A command was sent.
     pub sent: bool,
-    /// The policy has commanded since arming; see [`Ticker::act`].
+    /// A simulation may let go of the robot; see [`Ticker::act`].
     pub running: bool,
     /// Kind on the wire.
     pub kind: u8,
@@ -71,6 +71,8 @@ pub struct Ticker {
     status: Status,
     snapshot: Snapshot,
     events: Events,
+    /// What was dropped so far, per code.
+    dropped_by: Tally,
     is_floating: bool,
     has_commanded: bool,
     generation: u32,
@@ -108,6 +110,7 @@ impl Ticker {
             status,
             snapshot: Snapshot::default(),
             events: Events::default(),
+            dropped_by: Tally::default(),
             is_floating: plan.safe.floating_base,
             has_commanded: false,
             generation: 0,
@@ -187,7 +190,7 @@ impl Ticker {
 
     /// Acts, sends, then records. `chunk`: the newest that arrived, and when. `send` gets a command that the guard
     /// admitted and whether a simulation may let go of the robot: a robot that would fall is kept where it stands until
-    /// its policy commands. It answers whether the command went out: not in a dry run.
+    /// its policy first commands. It answers whether the command went out: not in a dry run.
     pub fn act(
         &mut self,
         stamps: &mut Stamps,
@@ -201,14 +204,12 @@ impl Ticker {
             snapshot.chunks += 1;
             *arrival(&mut self.arrivals, chunk.seq) = (chunk.seq, arrived_ns);
         }
-        let dropped_before = chunk.map(|_| supervisor.counters().dropped_by);
         let outcome = supervisor.act(stamps.due_ns, chunk.map(|(chunk, _)| chunk));
         stamps.acted_ns = now();
 
         // Send first.
         let is_refused = outcome.ruling.is_refused();
         self.has_commanded |= outcome.wanted.valid && !is_refused && outcome.command.is_some();
-        self.has_commanded &= !matches!(outcome.mode, Mode::Idle | Mode::Armed);
         let running = self.has_commanded || !self.is_floating;
         let is_sent = outcome.command.is_some_and(|command| send(command, running));
         if is_sent {
@@ -249,37 +250,53 @@ impl Ticker {
         (snapshot.mode, snapshot.level) = (u64::from(done.mode), u64::from(done.level));
         (snapshot.cause, snapshot.tick) = (outcome.cause as u64, outcome.tick);
         snapshot.sample_seq = outcome.sample_seq;
-        if let (Some((chunk, arrived_ns)), Some(record), Some(before)) = (chunk, record, dropped_before) {
-            let after = supervisor.counters().dropped_by;
-            let refused = Code::ALL.iter().find(|code| after.get(**code) > before.get(**code));
-            record.chunk(|slot| {
-                slot.tick = done.tick;
-                slot.arrived_ns = arrived_ns;
-                slot.refused = refused.map_or(0, |code| *code as u16);
-                slot.set_chunk(chunk);
-            });
+        snapshot.executed += 1;
+        snapshot.planned = snapshot.executed + snapshot.missed;
+        snapshot.limited += u64::from(outcome.ruling.kind == RulingKind::Limited);
+        snapshot.refused += u64::from(is_refused);
+        snapshot.violations += u64::from(outcome.is_violation);
+        snapshot.offered += u64::from(done.offered);
+        if let Some((chunk, arrived_ns)) = chunk {
+            self.note_chunk(done.tick, chunk, arrived_ns);
         }
         done
     }
 
-    /// Shows how things stand at the end of a tick.
-    pub fn show(&mut self, control_allocations: u64) {
-        let Ticker { snapshot, supervisor, .. } = self;
-        let counters = supervisor.counters();
+    /// Counts a chunk and records it with the reason for which it was not used, if it was not.
+    fn note_chunk(&mut self, tick: u64, chunk: &Chunk, arrived_ns: i64) {
+        let counters = self.supervisor.counters();
         let taken = counters.schedule;
-        (snapshot.planned, snapshot.executed, snapshot.missed) = (counters.planned, counters.executed, counters.missed);
-        (snapshot.limited, snapshot.refused, snapshot.violations) =
-            (counters.limited, counters.refused, counters.violations);
-        (snapshot.offered, snapshot.accepted) = (counters.offered, taken.accepted);
-        snapshot.dropped = [taken.retired_generation, taken.old_sequence, taken.failed, taken.dimension]
+        let refused = if taken.accepted > self.snapshot.accepted {
+            Code::None
+        } else {
+            let is_new = |code: &&Code| counters.dropped_by.get(**code) > self.dropped_by.get(**code);
+            // A chunk that nobody asked about is not even judged.
+            let code = Code::ALL.iter().find(is_new).copied().unwrap_or(Code::WrongMode);
+            self.dropped_by = counters.dropped_by;
+            code
+        };
+        self.snapshot.accepted = taken.accepted;
+        self.snapshot.dropped = [taken.retired_generation, taken.old_sequence, taken.failed, taken.dimension]
             .into_iter()
             .chain([taken.not_finite, taken.early, taken.overdue])
             .sum();
-        snapshot.generation = u64::from(self.generation);
-        snapshot.control_allocations = control_allocations;
-        self.status.show(snapshot);
-        if counters.executed % TALLY_TICKS == 0 || snapshot.ended == 1 {
-            self.status.show_tallies(&counters);
+        if let Some(record) = &mut self.record {
+            record.chunk(|slot| {
+                slot.tick = tick;
+                slot.arrived_ns = arrived_ns;
+                slot.refused = refused as u16;
+                slot.set_chunk(chunk);
+            });
+        }
+    }
+
+    /// Shows how things stand at the end of a tick.
+    pub fn show(&mut self, control_allocations: u64) {
+        self.snapshot.generation = u64::from(self.generation);
+        self.snapshot.control_allocations = control_allocations;
+        self.status.show(&self.snapshot);
+        if self.snapshot.executed.is_multiple_of(TALLY_TICKS) || self.snapshot.ended == 1 {
+            self.status.show_tallies(&self.supervisor.counters());
         }
     }
 
