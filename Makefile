@@ -7,7 +7,7 @@ POLICIES ?= ../shared/policies
 export INTERLOCK_POLICIES ?= $(abspath $(POLICIES))
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint rust python slow policies bench train clean help
+.PHONY: demo test check lint rust python slow policies bench train frozen clean help
 .DEFAULT_GOAL := help
 
 help:                ## this list
@@ -56,6 +56,9 @@ bench: $(BIN)/.built ## measurements as ratios against the floor; writes benches
 
 train: $(BIN)/.built ## trains the demo's policy again, under 25 minutes on two cores
 	$(BIN)/python -m training
+
+frozen: $(BIN)/.built ## remakes what the package ships for users without PyTorch
+	$(BIN)/python -m training.frozen
 
 clean:               ## removes what was built, not what was recorded
 	rm -rf target .venv python/interlock/_core*.so
