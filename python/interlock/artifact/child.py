@@ -131,7 +131,7 @@ def run_child(
             (folder / name).write_bytes(content)
         own = isinstance(program, str)
         boot = [limits.words(), "module" if own else "file", _ROOT if own else "", str(program), str(folder)]
-        command = [str(python or sys.executable), "-I", "-B", "-c", _BOOT, *boot]
+        command = [str(python or sys.executable), "-I", "-c", _BOOT, *boot]
         status, said = _watch(command, folder, limits, progress, what)
         return _answer(folder, status, said, wanted, what)
     finally:
