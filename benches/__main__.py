@@ -15,13 +15,13 @@ from rich.console import Console
 from benches.host import Load
 from benches.lab import ROOT, Lab, MeasurementError
 from benches.registry import Benchmark, benchmarks
-from benches.rows import Row
+from benches.rows import FAILED, Row
 from benches.table import markdown, show
 from interlock.artifact.environment import environment
 
 SCHEMA = "interlock.benchmark/1"
 OUT = ROOT / "benches" / "out"
-INTERRUPTED, FAILED = 130, 1
+INTERRUPTED, FAILURE = 130, 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -102,7 +102,8 @@ def _run(each: Benchmark, lab: Lab, console: Console, done: list[dict[str, Any]]
             show(console, f"{each.name}: {each.title}", rows)
     if entry["error"]:
         console.print(f"[red]error[/red]: {each.name}: {entry['error']}", soft_wrap=True)
-    return FAILED if entry["error"] else 0
+    has_failed = entry["error"] or any(row.reason.startswith(FAILED) for row in rows)
+    return FAILURE if has_failed else 0
 
 
 def _closing(document: dict[str, Any], path: Path) -> str:

@@ -23,7 +23,8 @@ class Floor:
         before: Before each.
         after: After each.
         period_ns: Of the loops.
-        crowding: Share of the time in which some program waited for a processor; None where the kernel does not say.
+        crowding: Share of the time in which some program waited for a processor; None where the kernel does not say,
+            and for loops under SCHED_FIFO, which wait for nobody.
     """
 
     before: I64
@@ -40,7 +41,7 @@ class Floor:
             before=np.concatenate([NO_SAMPLES, *(part.floor_before for part in parts)]),
             after=np.concatenate([NO_SAMPLES, *(part.floor_after for part in parts)]),
             period_ns=1_000_000_000 // parts[0].job.rate_hz,
-            crowding=float(np.mean(shares)) if shares else None,
+            crowding=float(np.mean(shares)) if shares and not parts[0].job.priority else None,
         )
 
     @property

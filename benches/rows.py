@@ -198,6 +198,14 @@ def not_evaluated(quantity: str, case: str, reason: str, *, unit: str, targets: 
     )
 
 
+FAILED = "failed: "
+
+
+def failed(quantity: str, case: str, reason: str, *, unit: str, targets: tuple[Target, ...] = ()) -> Row:
+    """A row for what should have been measured and was not: the whole run then ends with an error."""
+    return not_evaluated(quantity, case, FAILED + reason, unit=unit, targets=targets)
+
+
 def judge(
     targets: tuple[Target, ...],
     numbers: dict[Number, float | None],

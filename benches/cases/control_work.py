@@ -9,9 +9,9 @@ from benches.conditions import conditions_of, problems_of
 from benches.fixtures.texts import Kind
 from benches.floor import Floor
 from benches.job import Job
-from benches.lab import Lab
+from benches.lab import Lab, MeasurementError
 from benches.registry import benchmark
-from benches.rows import Row, Target, sampled, single
+from benches.rows import Row, Target, failed, sampled, single
 
 ROBOTS: tuple[tuple[int, Kind], ...] = ((12, "position_pd"), (12, "position"), (29, "position_pd"))
 # Seconds: p99.9 needs 6,636 ticks, which 100 Hz cannot give in the time of a benchmark.
@@ -33,11 +33,15 @@ def standard_job(lab: Lab, rate_hz: int = 500) -> Job:
 def control_work(lab: Lab) -> Iterator[Row]:
     for rate_hz in (500,) if lab.is_quick else (500, 100):
         for joints, kind in ROBOTS[:1] if lab.is_quick else ROBOTS:
-            measured = lab.one(replace(standard_job(lab, rate_hz), joints=joints, kind=kind))
+            case = f"{joints} joints, {kind}, {rate_hz} Hz"
+            try:
+                measured = lab.one(replace(standard_job(lab, rate_hz), joints=joints, kind=kind))
+            except MeasurementError as failure:
+                yield failed("work per tick", case, str(failure), unit="us", targets=WORK)
+                continue
             floor = Floor.around([measured])
             conditions = conditions_of(measured, floor)
             problems = problems_of(measured)
-            case = f"{joints} joints, {kind}, {rate_hz} Hz"
             for name, words in (("work_ns", ""), ("work_alone_ns", ", without waking the driver's process")):
                 yield sampled(
                     "work per tick", case + words, measured.of(name), floor=floor, targets=WORK, problems=problems,

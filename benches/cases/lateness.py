@@ -8,9 +8,9 @@ from dataclasses import replace
 from benches.conditions import conditions_of, problems_of
 from benches.floor import Floor
 from benches.job import Job
-from benches.lab import Lab
+from benches.lab import Lab, MeasurementError
 from benches.registry import benchmark
-from benches.rows import Row, Target, sampled
+from benches.rows import Row, Target, failed, sampled
 
 PRIORITY = 50
 ROUNDS = 2
@@ -28,9 +28,13 @@ def lateness(lab: Lab) -> Iterator[Row]:
             contender="interlock", rate_hz=rate_hz, priority=priority, is_busy=is_busy, seconds=seconds,
             floor_seconds=floor_seconds,
         )  # fmt: skip
-        measured = lab.in_turn([ours, replace(ours, contender="plain")], rounds=1 if lab.is_quick else ROUNDS)
-        floor = Floor.around(measured)
         case = f"{rate_hz} Hz, {ours.scheduler}{', busy Python thread' if is_busy else ''}"
+        try:
+            measured = lab.in_turn([ours, replace(ours, contender="plain")], rounds=1 if lab.is_quick else ROUNDS)
+        except MeasurementError as failure:
+            yield failed("lateness", f"interlock, {case}", str(failure), unit="us", targets=TARGET)
+            continue
+        floor = Floor.around(measured)
         for name, each in zip(("interlock", "plain Python loop"), measured, strict=True):
             yield sampled(
                 "lateness", f"{name}, {case}", each.of("lateness_ns"), floor=floor,

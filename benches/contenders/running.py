@@ -36,4 +36,7 @@ def begin(run: PacedRun) -> None:
         run.request("start")  # refused until what arming begins has come to its end
         if run.wait_mode("Running", timeout_s=START_RETRY_S) is not None:
             return
+        if run.mode() == "Holding":  # a worker that is late in the very first tick is lost at once
+            run.request("recover")
+            run.wait_mode("Armed", timeout_s=START_RETRY_S)
     raise RuntimeError(f"start was not granted: {run.status()}")
