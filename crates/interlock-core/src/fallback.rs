@@ -3,7 +3,7 @@
 //! Every behaviour begins from the last command. Nothing here repeats a command for ever while it moves, and nothing
 //! invents a pose, a velocity or a torque that the robot file does not name.
 
-use crate::guard::{Guard, Motion, Ruling, Wire};
+use crate::guard::{Guard, Motion, Ruling};
 use crate::mode::Mode;
 use crate::plan::{AfterMove, Behaviour, Bound, CommandKind, Plan};
 use crate::sample::Sample;
@@ -165,9 +165,7 @@ impl Fallback {
         self.cause = cause;
         self.elapsed = 0;
         self.still = 0;
-        // Drives that were let go pull nowhere: begin where the robot is.
-        let command = guard.command();
-        let last = if command.wire() == Wire::Off { &sample.pos } else { command.target() };
+        let last = guard.command().target();
         for ((from, last), measured) in self.from.iter_mut().zip(last).zip(&sample.pos) {
             *from = if last.is_finite() { *last } else { *measured };
         }

@@ -156,8 +156,7 @@ fn after_damping_recover_holds_where_the_robot_lies() {
 #[test]
 fn drives_that_were_let_go_are_taken_up_where_the_arm_hangs_and_only_on_recover() {
     let (mut rig, _) = moving(|plan| {
-        plan.safe.policy_lost =
-            Behaviour::GoTo { pose: vec![-0.5, 0.3], duration_ns: MS, then: AfterMove::TorqueOff };
+        plan.safe.policy_lost = Behaviour::GoTo { pose: vec![-0.5, 0.3], duration_ns: MS, then: AfterMove::TorqueOff };
         plan.safe.on_exit = Behaviour::GoTo { pose: vec![0.0; 2], duration_ns: MS, then: AfterMove::Hold };
         plan.start.within_pos = vec![3.0; 2];
     });

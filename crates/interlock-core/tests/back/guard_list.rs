@@ -279,6 +279,16 @@ fn a_robot_that_moves_too_fast_is_noticed_and_then_refused() {
 }
 
 #[test]
+fn a_guard_that_begins_at_an_unknown_position_stays_where_it_was() {
+    for plan in every_kind() {
+        let mut guard = guard(&plan);
+        guard.start(&still(f64::NAN));
+        assert_eq!(guard.command().target(), [0.0; 2], "{:?}", plan.command.kind);
+        assert_eq!(guard.command().wire(), Wire::Off);
+    }
+}
+
+#[test]
 fn without_limits_only_the_limits_are_gone() {
     let mut guard = Guard::without_limits(&plans::plan(2)).unwrap();
     guard.start(&still(0.0));

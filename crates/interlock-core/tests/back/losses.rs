@@ -143,6 +143,22 @@ fn a_worker_that_never_answers_is_noticed_too() {
 }
 
 #[test]
+fn patience_ends_with_the_first_action() {
+    let mut plan = plans::walker(2);
+    plan.timing.action_valid_ns = 20 * plans::MS;
+    let mut rig = Rig::new(plan);
+    rig.policy = |_, _| 0.1;
+    rig.tick();
+    rig.event(Event::Arm).unwrap();
+    rig.tick();
+    rig.event(Event::Start).unwrap();
+    assert_eq!(rig.tick().target, [0.1; 2], "the first action goes out in the first tick");
+    rig.is_answering = false;
+    let ticks = rig.until(10, |seen| seen.mode != Mode::Running);
+    assert_eq!((ticks, rig.supervisor.cause()), (2, Code::WorkerLate));
+}
+
+#[test]
 fn a_dead_worker_acts_before_the_next_tick_is_over() {
     let mut rig = walker();
     rig.event(Event::PolicyLost(Code::WorkerDead)).unwrap();
