@@ -1,4 +1,4 @@
-"""Freezes, builds and verifies the committed checkpoint into the folder that the package ships for users without torch."""
+"""Freezes, builds and verifies the committed checkpoint into the folder that is shipped for users without torch."""
 
 from __future__ import annotations
 

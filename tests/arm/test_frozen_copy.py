@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from tests.conftest import ARM
 
 from interlock.artifact.environment import version_of
 from interlock.artifact.evidence import Verdict
 from interlock.artifact.folder import PolicyFolder
 from interlock.cli.demo import _copy_frozen
 from interlock.cli.load import load_binding
-from tests.conftest import ARM
 
 
 @pytest.fixture
