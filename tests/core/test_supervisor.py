@@ -119,13 +119,16 @@ def test_a_hung_driver_loses_the_policy() -> None:
         assert robot.core.status()["cause"] in (CODES["driver-stuck"], CODES["stale-state"])
 
 
-def test_a_closed_terminal_stops_and_ends_the_loop() -> None:
+def test_a_closed_terminal_stops_the_robot_and_the_loop_goes_on_until_it_is_ended() -> None:
     with Robot(*synchronous()) as robot:
         robot.run()
         robot.core.request("terminal_closed")
+        robot.until("Holding")
+        assert robot.core.status()["cause"] == CODES["terminal-closed"]
+        assert not robot.core.wait(1_000_000)
+        robot.core.request("quit")
         assert robot.core.wait(30_000_000_000)
         assert robot.core.status()["ended"] == 1
-        assert robot.core.status()["cause"] == CODES["terminal-closed"]
 
 
 def test_quit_while_idle_ends_at_once_and_requests_after_it_are_refused_in_the_end() -> None:

@@ -7,7 +7,7 @@ use interlock_core::guard::{RulingKind, SafeCommand};
 use interlock_core::mode::Mode;
 use interlock_core::plan::Plan;
 use interlock_core::sample::{Chunk, Sample};
-use interlock_core::supervisor::{Offer, Readiness, Supervisor, Tally};
+use interlock_core::supervisor::{Offer, Readiness, Supervisor};
 
 use crate::error::RtError;
 use crate::record::{Events, RecordSink};
@@ -71,8 +71,6 @@ pub struct Ticker {
     status: Status,
     snapshot: Snapshot,
     events: Events,
-    /// What was dropped so far, per code.
-    dropped_by: Tally,
     is_floating: bool,
     has_commanded: bool,
     generation: u32,
@@ -110,7 +108,6 @@ impl Ticker {
             status,
             snapshot: Snapshot::default(),
             events: Events::default(),
-            dropped_by: Tally::default(),
             is_floating: plan.safe.floating_base,
             has_commanded: false,
             generation: 0,
@@ -256,38 +253,22 @@ impl Ticker {
         snapshot.refused += u64::from(is_refused);
         snapshot.violations += u64::from(outcome.is_violation);
         snapshot.offered += u64::from(done.offered);
-        if let Some((chunk, arrived_ns)) = chunk {
-            self.note_chunk(done.tick, chunk, arrived_ns);
-        }
-        done
-    }
-
-    /// Counts a chunk and records it with the reason for which it was not used, if it was not.
-    fn note_chunk(&mut self, tick: u64, chunk: &Chunk, arrived_ns: i64) {
-        let counters = self.supervisor.counters();
-        let taken = counters.schedule;
-        let refused = if taken.accepted > self.snapshot.accepted {
-            Code::None
-        } else {
-            let is_new = |code: &&Code| counters.dropped_by.get(**code) > self.dropped_by.get(**code);
-            // A chunk that nobody asked about is not even judged.
-            let code = Code::ALL.iter().find(is_new).copied().unwrap_or(Code::WrongMode);
-            self.dropped_by = counters.dropped_by;
-            code
-        };
-        self.snapshot.accepted = taken.accepted;
-        self.snapshot.dropped = [taken.retired_generation, taken.old_sequence, taken.failed, taken.dimension]
+        let chunk_refused = outcome.chunk_refused as u16;
+        let taken = supervisor.schedule_counters();
+        snapshot.accepted = taken.accepted;
+        snapshot.dropped = [taken.retired_generation, taken.old_sequence, taken.failed, taken.dimension]
             .into_iter()
             .chain([taken.not_finite, taken.early, taken.overdue])
             .sum();
-        if let Some(record) = &mut self.record {
+        if let (Some((chunk, arrived_ns)), Some(record)) = (chunk, record) {
             record.chunk(|slot| {
-                slot.tick = tick;
+                slot.tick = done.tick;
                 slot.arrived_ns = arrived_ns;
-                slot.refused = refused as u16;
+                slot.refused = chunk_refused;
                 slot.set_chunk(chunk);
             });
         }
+        done
     }
 
     /// Shows how things stand at the end of a tick.
@@ -296,7 +277,7 @@ impl Ticker {
         self.snapshot.control_allocations = control_allocations;
         self.status.show(&self.snapshot);
         if self.snapshot.executed.is_multiple_of(TALLY_TICKS) || self.snapshot.ended == 1 {
-            self.status.show_tallies(&self.supervisor.counters());
+            self.status.show_tallies(self.supervisor.own_counters());
         }
     }
 
