@@ -11,7 +11,7 @@
 mod plans;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use interlock_core::mode::{Event, Mode};
 use interlock_core::plan::{AfterMove, Behaviour, Interpolate, Plan};
@@ -20,20 +20,31 @@ use interlock_core::supervisor::{Readiness, Supervisor};
 
 struct Counting;
 
-static CALLS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Of this thread alone: the test harness allocates when it likes.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+}
+
+fn calls() -> usize {
+    CALLS.with(Cell::get)
+}
 
 // SAFETY: every call goes to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
+        count();
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        CALLS.fetch_add(1, Ordering::Relaxed);
+        count();
         unsafe { System.dealloc(pointer, layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
+        count();
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -54,7 +65,8 @@ fn live(plan: &Plan) -> (usize, [u32; 8]) {
     let mut chunk = Chunk::new(rows, n);
     let mut modes = [0; 8];
 
-    let before = CALLS.load(Ordering::SeqCst);
+    let before = calls();
+    assert!(before > 0, "the counter counts");
     for tick in 0..4_000u64 {
         let now_ns = (tick as i64 + 1) * plan.timing.tick_ns;
         (sample.seq, sample.capture_ns) = (tick + 1, now_ns);
@@ -79,7 +91,7 @@ fn live(plan: &Plan) -> (usize, [u32; 8]) {
             sample.pos.copy_from_slice(command.target());
         }
     }
-    (CALLS.load(Ordering::SeqCst) - before, modes)
+    (calls() - before, modes)
 }
 
 #[test]
