@@ -12,9 +12,18 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def published_schema(file: str) -> dict[str, Any]:
     """The JSON Schema of one of `FILES`: the model's, with `ask` allowed wherever a fact may be unknown."""
-    schema = FILES[file].model_json_schema(by_alias=True)
+    schema: dict[str, Any] = _without_doubles(FILES[file].model_json_schema(by_alias=True))
     _allow_ask(schema)
     return {"$schema": _DRAFT, "$id": f"https://interlock.invalid/schemas/{file}", **schema}
+
+
+def _without_doubles(value: Any) -> Any:
+    """Older pydantic writes a constant also as `enum`, and wraps a reference in `allOf`."""
+    if isinstance(value, dict):
+        if len(value.get("allOf", ())) == 1:
+            value = {**value["allOf"][0], **{key: item for key, item in value.items() if key != "allOf"}}
+        return {key: _without_doubles(item) for key, item in value.items() if not (key == "enum" and "const" in value)}
+    return [_without_doubles(item) for item in value] if isinstance(value, list) else value
 
 
 def _allow_ask(schema: dict[str, Any]) -> None:
