@@ -27,6 +27,8 @@ def refused(source, target, **extra):
         freeze(source, target, readers=READERS, **extra)
     assert not target.exists()
     assert [each.name for each in target.parent.iterdir() if each.name.startswith(".")] == []
+    assert all(each.code and each.hint for each in caught.value.problems)
+    assert caught.value.next.startswith("interlock ")
     return caught.value
 
 

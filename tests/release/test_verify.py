@@ -54,7 +54,7 @@ def test_budget_and_units_are_part_of_the_evidence(built_tiny, verify_tiny):
 def test_an_unchanged_policy_is_not_verified_again(built_tiny, verify_tiny, monkeypatch):
     path = built_tiny()
     verify_tiny(path)
-    monkeypatch.setattr(module, "run_legs", lambda *_, **__: pytest.fail("ran again"))
+    monkeypatch.setattr(module, "measure", lambda *_, **__: pytest.fail("ran again"))
     assert verify_tiny(path).is_unchanged
 
 

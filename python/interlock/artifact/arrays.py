@@ -52,7 +52,11 @@ def read_arrays(content: bytes, *, where: str, limit: int = LARGEST) -> Arrays:
             total = sum(entry.file_size for entry in entries)
             if total > limit or len(entries) > 1000:
                 raise InterlockError(
-                    code="npz-size", where=where, expected=f"at most {limit} bytes unpacked", got=f"{total}"
+                    code="npz-size",
+                    where=where,
+                    expected=f"at most {limit} bytes unpacked",
+                    got=f"{total}",
+                    hint="give fewer observations; two dozen are looked at",
                 )
             found: Arrays = {}
             for entry in entries:

@@ -77,15 +77,29 @@ def read_file(root: Path, name: str, *, limit: int = LARGEST_FILE) -> bytes:
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise InterlockError(code="file-kind", where=name, expected="a regular file", got="something else")
+            raise InterlockError(
+                code="file-kind",
+                where=name,
+                expected="a regular file",
+                got="a pipe, socket, device or folder",
+                hint="copy the file itself into the folder",
+            )
         if found.st_size > limit:
             raise InterlockError(
-                code="file-size", where=name, expected=f"at most {limit} bytes", got=f"{found.st_size}"
+                code="file-size",
+                where=name,
+                expected=f"at most {limit} bytes",
+                got=f"{found.st_size}",
+                hint="it was changed, or it is not what its name says",
             )
         content = file.read(limit + 1)
     if len(content) != found.st_size:
         raise InterlockError(
-            code="file-size", where=name, expected=f"{found.st_size} bytes", got=f"{len(content)} while reading"
+            code="file-size",
+            where=name,
+            expected=f"{found.st_size} bytes",
+            got=f"{len(content)} while reading",
+            hint="somebody writes to it at this moment; try again when they are done",
         )
     return content
 
@@ -100,7 +114,11 @@ def _unreadable(name: str, cause: OSError) -> InterlockError:
             hint="links are never followed; copy the file to where it is named",
         )
     return InterlockError(
-        code="file-missing", where=name, expected="a readable file", got=os.strerror(cause.errno or 0)
+        code="file-missing",
+        where=name,
+        expected="a readable file",
+        got=os.strerror(cause.errno or 0),
+        hint="copy the whole folder again",
     )
 
 
@@ -121,7 +139,13 @@ def list_files(root: Path, *, links: Literal["refuse", "skip"] = "refuse") -> li
 
 def _collect(folder: Path, prefix: str, depth: int, found: list[str], *, skip: bool) -> None:
     if depth > DEEPEST:
-        raise InterlockError(code="folder-size", where=prefix, expected=f"at most {DEEPEST} folders deep")
+        raise InterlockError(
+            code="folder-size",
+            where=prefix,
+            expected=f"at most {DEEPEST} folders deep",
+            got="more",
+            hint="point at the folder of one checkpoint",
+        )
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as cause:
@@ -147,7 +171,13 @@ def _collect(folder: Path, prefix: str, depth: int, found: list[str], *, skip: b
                 hint="copy the file itself into the folder",
             )
         if len(found) > MOST_FILES:
-            raise InterlockError(code="folder-size", where=str(folder), expected=f"at most {MOST_FILES} files")
+            raise InterlockError(
+                code="folder-size",
+                where=str(folder),
+                expected=f"at most {MOST_FILES} files",
+                got="more",
+                hint="point at the folder of one checkpoint",
+            )
 
 
 def write_file(root: Path, name: str, content: bytes) -> None:

@@ -120,7 +120,11 @@ class PolicyFolder:
             return self.contract_bytes.decode("utf-8")
         except UnicodeDecodeError:
             raise InterlockError(
-                code="contract-encoding", where=CONTRACT, expected="UTF-8 text", got="other bytes"
+                code="contract-encoding",
+                where=CONTRACT,
+                expected="UTF-8 text",
+                got="other bytes",
+                hint="save it as UTF-8 in your editor",
             ) from None
 
     @property
@@ -234,7 +238,13 @@ def create(target: Path, *, lock: Lock, files: Mapping[str, bytes]) -> PolicyFol
     with staged_folder(target) as staging:
         for name, each in files.items():
             if len(each) > LARGEST_FILE:
-                raise InterlockError(code="file-size", where=name, expected=f"at most {LARGEST_FILE} bytes")
+                raise InterlockError(
+                    code="file-size",
+                    where=name,
+                    expected=f"at most {LARGEST_FILE} bytes",
+                    got=f"{len(each)}",
+                    hint="split the weights over several files",
+                )
             write_file(staging, name, each)
         write_file(staging, LOCK, complete.content())
     return PolicyFolder(target.resolve(), complete, files[CONTRACT], sha256(complete.content()))

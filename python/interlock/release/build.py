@@ -26,6 +26,7 @@ from interlock.runtime.library import onnxruntime_library
 
 from .framework import OPSET, child_export, framework_of
 from .interface import require_same_tensors
+from .refusal import next_command
 
 GATE = "build"
 ENGINE_CHECK = "interlock.release.engine_check"  # a program for a child process, never imported here
@@ -92,6 +93,13 @@ def build(
         InterlockError: `tensor-…`, `shape-mismatch`, `dtype-mismatch`, `random-operator`, `engine-…`, `onnx-…`.
         NotEvaluated: The source framework is not installed.
     """
+    with next_command(f"interlock build {path}"):
+        return _build(path, readers, target, python, progress)
+
+
+def _build(
+    path: Path, readers: Sequence[Reader], target: Target, python: Path | None, progress: Progress | None
+) -> Built:
     started = now_ns()
     folder = PolicyFolder.open(path, rebuilding=_REBUILT)
     contract = expand_contract(load_contract(folder.contract_text, CONTRACT))
@@ -108,10 +116,30 @@ def build(
     require_deterministic(facts, where=GRAPH)
     require_same_tensors(contract, facts)
     loaded = _load(whole, library, target, progress)
-    engine = {
+    record = f"engines/{target.name}/engine.json"
+    files[record] = canonical_json(plain(_engine(whole, library, target, loaded)))
+    made = Evidence(
+        gate=GATE,
+        verdict=Verdict.PASS,
+        subject={"graph": sha256(whole), "engine": sha256(files[record])},
+        inputs=inputs,
+        budget={"random operators": 0, "nodes on another provider": 0},
+        results=plain({"export": export, "graph": _report(facts), "engine": loaded}),
+        environment=environment(),
+        started_ns=started,
+        ended_ns=now_ns(),
+        failure_response=_RESPONSE,
+    )
+    folder = folder.commit(files, evidence=made, replacing=("graph/", f"engines/{target.name}/"))
+    return Built(folder=folder, evidence=made, is_unchanged=False, why=why)
+
+
+def _engine(graph: bytes, library: Path, target: Target, loaded: dict[str, Any]) -> dict[str, Any]:
+    """What an engine is: the graph it was compiled from, with what, for what."""
+    return {
         "schema": ENGINE_SCHEMA,
         "target": target.name,
-        "graph": sha256(whole),
+        "graph": sha256(graph),
         "provider": target.provider,
         "options": {"threads": target.threads, "optimize": target.optimize, "spinning": False},
         "runtime": {
@@ -123,21 +151,6 @@ def build(
         "inputs": loaded["inputs"],
         "outputs": loaded["outputs"],
     }
-    files[f"engines/{target.name}/engine.json"] = canonical_json(plain(engine))
-    made = Evidence(
-        gate=GATE,
-        verdict=Verdict.PASS,
-        subject={"graph": sha256(whole), "engine": sha256(files[f"engines/{target.name}/engine.json"])},
-        inputs=inputs,
-        budget={"random operators": 0, "nodes on another provider": 0},
-        results=plain({"export": export, "graph": _report(facts), "engine": loaded}),
-        environment=environment(),
-        started_ns=started,
-        ended_ns=now_ns(),
-        failure_response=_RESPONSE,
-    )
-    folder = folder.commit(files, evidence=made, replacing=("graph/", f"engines/{target.name}/"))
-    return Built(folder=folder, evidence=made, is_unchanged=False, why=why)
 
 
 def engine_record(folder: PolicyFolder, target: Target = CPU) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def choose_reader(source: SourceView, readers: Sequence[Reader], wanted: str, *,
             where=f"--reader {wanted}",
             expected=f"one of {', '.join(each.name for each in readers)}",
             got=wanted,
+            hint="leave --reader out to let the files decide",
             exit=Exit.USAGE,
         )
     claims = {each.name: each.claims(source) for each in readers}

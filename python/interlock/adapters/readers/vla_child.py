@@ -126,7 +126,7 @@ def _jitter(policy: Policy, tensor: Any, draw: np.random.Generator) -> Any:
 def export(policy: Policy, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Writes `policy.onnx` with fixed shapes and everything inside."""
     try:
-        import onnx  # noqa: F401
+        import onnx
         import onnxscript  # noqa: F401
     except ImportError as cause:
         raise Refused(
@@ -151,7 +151,21 @@ def export(policy: Policy, request: dict[str, Any], folder: Path) -> tuple[dict[
         dynamic_shapes=None,
         verbose=False,
     )
+    _strip(onnx, folder / "policy.onnx")
     return {"versions": versions("torch", "onnx", "onnxscript", "numpy"), "opset": request["opset"]}, {}
+
+
+def _strip(onnx: Any, path: Path) -> None:
+    """Removes stack traces: they hold paths of this very process, and would make every export another file."""
+    model = onnx.load(path, load_external_data=False)
+    scopes = [model, model.graph, *model.functions]
+    for scope in (model.graph, *model.functions):
+        scopes.extend([*scope.node, *scope.value_info])
+    scopes.extend([*model.graph.input, *model.graph.output, *model.graph.initializer])
+    for each in scopes:
+        each.ClearField("doc_string")
+        each.ClearField("metadata_props")
+    path.write_bytes(model.SerializeToString(deterministic=True))
 
 
 def versions(*packages: str) -> dict[str, str]:
