@@ -244,3 +244,41 @@ def test_observations_of_a_person_are_kept_and_spread(source, tmp_path):
     path.write_bytes(write_arrays({"joints": np.array(["pan", "lift", "bend"]), "joint_pos": np.zeros((500, 3))}))
     done = freeze(source, tmp_path / "p.policy", readers=READERS, contract=PLAIN, samples=path)
     assert "samples/observations.npz" in done.folder.lock.files
+
+
+def test_a_source_that_draws_random_numbers_is_refused(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    made = onnx.load_from_string(tiny_graph())
+    made.graph.node.insert(0, onnx.helper.make_node("RandomUniformLike", ["obs"], ["noise"]))
+    source = place(tmp_path / "checkpoint", made.SerializeToString())
+    assert refused(source, tmp_path / "p.policy", contract=PLAIN).code == "random-operator"
+
+
+def test_external_data_outside_the_checkpoint_is_never_read(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    made = onnx.load_from_string(tiny_graph())
+    (tmp_path / "secret").write_bytes(bytes(10_000))
+    weight = made.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    entry = weight.external_data.add()
+    entry.key, entry.value = "location", "../secret"
+    source = place(tmp_path / "checkpoint", made.SerializeToString())
+    assert refused(source, tmp_path / "p.policy", contract=PLAIN).code == "path-escape"
+    entry.value = "weights.bin"
+    (source / "small.onnx").write_bytes(made.SerializeToString())
+    assert refused(source, tmp_path / "p.policy", contract=PLAIN).code == "file-missing"
+    (source / "weights.bin").symlink_to(tmp_path / "secret")
+    assert refused(source, tmp_path / "p.policy", contract=PLAIN).code == "file-kind"
+
+
+def test_the_folder_that_isaac_lab_exports_into_is_read_with_its_side_files(tmp_path):
+    from interlock.artifact.source import Source
+
+    run = tmp_path / "run"
+    place(run / "exported", tiny_graph())
+    (run / "params").mkdir()
+    (run / "params" / "deploy.yaml").write_text("joint_ids_map: [0]")
+    opened = Source.open(run / "exported")
+    assert opened.names == ("exported/small.onnx", "params/deploy.yaml")
+    assert opened.label == "run"

@@ -214,3 +214,14 @@ def test_the_evidence_says_what_is_not_independent(built_tiny, verify_tiny):
     assert "preprocessing and decoding are the ones that serve" in results["independence"]
     assert results["legs"]["samples source"]["runner"] == "reference"
     assert results["legs"]["samples served"]["runner"] == "served"
+
+
+def test_damaged_evidence_is_made_again(built_tiny, verify_tiny):
+    path = built_tiny()
+    verify_tiny(path)
+    (path / "evidence" / "verify.json").write_text("damaged")
+    with pytest.raises(InterlockError):
+        PolicyFolder.open(path)
+    done = verify_tiny(path)
+    assert (done.why, done.evidence.verdict) == ("never run", Verdict.PASS)
+    PolicyFolder.open(path)

@@ -39,6 +39,7 @@ class PolicyFolder:
     lock: Lock
     contract_bytes: bytes
     _lock_sha256: str
+    _rebuilding: tuple[str, ...] = ()
     _cache: dict[str, bytes] = field(default_factory=dict)
 
     @staticmethod
@@ -74,15 +75,20 @@ class PolicyFolder:
                 next=f"interlock freeze {path}",
             )
         written = read_file(root, LOCK, limit=64 << 20)
-        folder = PolicyFolder(root, Lock.parse(written), read_file(root, CONTRACT, limit=4 << 20), sha256(written))
-        folder._verify(present, rebuilding)
+        contract = read_file(root, CONTRACT, limit=4 << 20)
+        folder = PolicyFolder(root, Lock.parse(written), contract, sha256(written), rebuilding)
+        folder._verify(present)
         return folder
 
-    def _verify(self, present: set[str], rebuilding: tuple[str, ...]) -> None:
+    def _is_rebuilt(self, name: str) -> bool:
+        """Whether the step that opened the folder is about to write this anew."""
+        return any(name.startswith(prefix) for prefix in self._rebuilding)
+
+    def _verify(self, present: set[str]) -> None:
         listed = set(self.lock.files)
         for name in sorted(present - listed):
             leftover = name.rpartition("/")[2].startswith(_LEFTOVER)
-            if name.startswith(_OWN) and not name.startswith(rebuilding or ("\0",)) and not leftover:
+            if name.startswith(_OWN) and not self._is_rebuilt(name) and not leftover:
                 raise InterlockError(
                     code="file-unlisted",
                     where=name,
@@ -91,9 +97,8 @@ class PolicyFolder:
                     hint="nothing that was not hashed may lie here; move it away",
                 )
         for name in sorted(listed):
-            if name == CONTRACT or name.startswith(rebuilding or ("\0",)):
-                continue
-            self._check(name)
+            if name != CONTRACT and not self._is_rebuilt(name):
+                self._check(name)
 
     def _check(self, name: str) -> bytes:
         expected = self.lock.files[name]
@@ -172,9 +177,16 @@ class PolicyFolder:
         return self._cache[name]
 
     def evidence(self, gate: str) -> Evidence | None:
-        """Evidence of a gate, None where it never ran."""
+        """Evidence of a gate; None where it never ran, or where it is damaged and is being written anew."""
         name = f"evidence/{gate}.json"
-        return Evidence.parse(self.read(name), where=name) if name in self.lock.files else None
+        if name not in self.lock.files:
+            return None
+        try:
+            return Evidence.parse(self.read(name), where=name)
+        except InterlockError:
+            if self._is_rebuilt(name):
+                return None
+            raise
 
     def due(self, gate: str, *, subject: Mapping[str, str], inputs: Mapping[str, str]) -> str:
         """Why a gate has to run; empty while its evidence holds for exactly these hashes.
@@ -215,7 +227,8 @@ class PolicyFolder:
         with _exclusive(self.path):
             if sha256(read_file(self.path, LOCK, limit=64 << 20)) != self._lock_sha256:
                 raise _busy(self.path)
-            gone = {name for name in self.lock.files if name.startswith(replacing or ("\0",))} - set(written)
+            present = (*self.lock.files, *list_files(self.path))
+            gone = {name for name in present if any(map(name.startswith, replacing))} - set(written)
             table = {name: entry for name, entry in self.lock.files.items() if name not in gone}
             table |= {name: LockedFile(sha256=sha256(each), bytes=len(each)) for name, each in written.items()}
             contract = written.get(CONTRACT, self.contract_bytes)

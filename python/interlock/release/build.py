@@ -32,7 +32,7 @@ GATE = "build"
 ENGINE_CHECK = "interlock.release.engine_check"  # a program for a child process, never imported here
 ENGINE_SCHEMA = "interlock.engine/1"
 _RESPONSE = "contract: stop the build; look at the operator, the shape or the provider that is named"
-_REBUILT = ("graph/", "engines/")
+_REBUILT = ("graph/", "engines/", "evidence/build.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
