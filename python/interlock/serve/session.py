@@ -19,6 +19,7 @@ START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
 LISTEN_S = 0.02
 REST_RAD_PER_S = 0.01
+STILL_S = 0.25
 SETTLE_TIMEOUT_S = 2.0
 RESTING = ("Holding", "Faulted", "Idle")
 
@@ -203,6 +204,8 @@ class Session:
             self.run.request("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
         self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
         # The command rests before the robot does; whoever ends the loop next must not cut that short.
-        deadline = _core.monotonic_ns() + int(SETTLE_TIMEOUT_S * 1e9)
-        while self.run.speed_si() > REST_RAD_PER_S and _core.monotonic_ns() < deadline:
+        began = moved = _core.monotonic_ns()
+        while (now := _core.monotonic_ns()) - moved < STILL_S * 1e9 and now - began < SETTLE_TIMEOUT_S * 1e9:
+            if self.run.speed_si() > REST_RAD_PER_S:
+                moved = now
             self.run.wait(LISTEN_S)
