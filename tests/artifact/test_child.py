@@ -41,17 +41,28 @@ def test_request_arrays_and_files_reach_it_and_its_answer_comes_back(program):
     assert answer.files == {"made": b"abab"}
 
 
-def test_one_that_hangs_is_ended_with_all_its_children(program, tmp_path):
+def test_one_that_hangs_is_ended(program):
+    with pytest.raises(ChildFailed) as caught:
+        run(program("import threading\nthreading.Event().wait()\n"), limits=Limits(seconds=0.5))
+    assert (caught.value.code, caught.value.exit) == ("child-timeout", 3)
+
+
+def test_it_is_ended_with_all_its_children_when_the_caller_gives_up(program, tmp_path):
     note = tmp_path / "pid"
     path = program(
-        "import subprocess\n"
-        f"p = subprocess.Popen(['sleep', '600'])\npathlib.Path({str(note)!r}).write_text(str(p.pid))\n"
-        "import threading\nthreading.Event().wait()\n"
+        "import subprocess, threading\n"
+        "p = subprocess.Popen(['sleep', '600'])\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(p.pid))\n"
+        "print('progress: started', flush=True)\n"
+        "threading.Event().wait()\n"
     )
-    with pytest.raises(ChildFailed) as caught:
-        run(path, limits=Limits(seconds=3))
-    assert caught.value.code == "child-timeout"
-    assert caught.value.exit == 3
+
+    def interrupt(text):
+        if text == "started":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(path, progress=interrupt)
     state = Path(f"/proc/{note.read_text()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
 

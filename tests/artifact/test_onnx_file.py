@@ -19,7 +19,7 @@ def model(nodes=None, initializers=(), opset=18, inputs=None, outputs=None, meta
     outputs = outputs or [value("y", TensorProto.FLOAT, [1, 4])]
     nodes = nodes or [helper.make_node("Relu", ["x"], ["y"])]
     graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="test")
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="test", ir_version=8)
     for key, text in (metadata or {}).items():
         entry = made.metadata_props.add()
         entry.key, entry.value = key, text
