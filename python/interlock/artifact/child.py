@@ -67,7 +67,7 @@ class Limits:
         """As `_BOOT` reads them."""
         return (
             f"RLIMIT_CORE=0,RLIMIT_DATA={self.memory_bytes},RLIMIT_FSIZE={self.file_bytes},"
-            f"RLIMIT_CPU={int(self.seconds) * 4},RLIMIT_NOFILE=1024"
+            f"RLIMIT_CPU={max(1, int(self.seconds * 4))},RLIMIT_NOFILE=1024"
         )
 
 
