@@ -30,9 +30,23 @@ def conditions_of(measured: Measured, floor: Floor | None = None) -> dict[str, A
     return found
 
 
-def problems_of(measured: Measured) -> tuple[str, ...]:
-    """Why the numbers must not be judged; empty where they may."""
+def scheduler_of(measured: Measured) -> str:
+    """The scheduler that was granted, for a row's words."""
+    granted = measured.facts.get("granted", {})
+    name, priority = str(granted.get("scheduler", "")).upper(), granted.get("priority", 0)
+    return f"{name} {priority}" if priority else name
+
+
+def problems_of(measured: Measured, *, needs_scheduler: bool = False) -> tuple[str, ...]:
+    """Why the numbers must not be judged; empty where they may.
+
+    Args:
+        measured: The measurement.
+        needs_scheduler: The row is about the scheduler that was asked for.
+    """
     found = list(measured.facts.get("problems", []))
+    if not needs_scheduler:
+        return tuple(found)
     wanted = "fifo" if measured.job.priority else "other"
     granted = measured.facts.get("granted", {})
     if granted and granted.get("scheduler") != wanted:

@@ -24,7 +24,7 @@ class Floor:
         after: After each.
         period_ns: Of the loops.
         crowding: Share of the time in which some program waited for a processor; None where the kernel does not say,
-            and for loops under SCHED_FIFO, which wait for nobody.
+            and for what runs under SCHED_FIFO alone, which waits for nobody.
     """
 
     before: I64
@@ -33,15 +33,21 @@ class Floor:
     crowding: float | None
 
     @classmethod
-    def around(cls, measured: Iterable[Measured]) -> Floor:
-        """The floors of measurements that were taken side by side under the same conditions."""
+    def around(cls, measured: Iterable[Measured], *, shares_processors: bool = False) -> Floor:
+        """The floors of measurements that were taken side by side under the same conditions.
+
+        Args:
+            measured: The measurements.
+            shares_processors: What is judged waits for processes under the normal scheduler, whatever its own.
+        """
         parts = list(measured)
+        is_crowdable = shares_processors or not parts[0].job.priority
         shares = [share for part in parts for share in part.facts.get("crowding", [])]
         return cls(
             before=np.concatenate([NO_SAMPLES, *(part.floor_before for part in parts)]),
             after=np.concatenate([NO_SAMPLES, *(part.floor_after for part in parts)]),
             period_ns=1_000_000_000 // parts[0].job.rate_hz,
-            crowding=float(np.mean(shares)) if shares and not parts[0].job.priority else None,
+            crowding=float(np.mean(shares)) if shares and is_crowdable else None,
         )
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from benches.fixtures.texts import Kind
 
+PRIORITY = 50  # SCHED_FIFO, what `interlock run` asks for unless told otherwise
 Contender = Literal["interlock", "plain", "start", "preprocess"]
 I64 = NDArray[np.int64]
 NO_SAMPLES: I64 = np.empty(0, dtype=np.int64)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from benches.conditions import conditions_of, problems_of
+from benches.conditions import conditions_of, problems_of, scheduler_of
 from benches.fixtures.texts import Kind
 from benches.floor import Floor
-from benches.job import Job
+from benches.job import PRIORITY, Job
 from benches.lab import Lab, MeasurementError
 from benches.registry import benchmark
 from benches.rows import Row, Target, failed, sampled, single
@@ -23,8 +23,8 @@ NO_ALLOCATION = (Target("value", 0.0),)
 def standard_job(lab: Lab, rate_hz: int = 500) -> Job:
     """12 joints, position_pd: the measurement that several benchmarks look at."""
     if lab.is_quick:
-        return Job(contender="interlock", rate_hz=rate_hz, seconds=2.0, floor_seconds=0.5)
-    return Job(contender="interlock", rate_hz=rate_hz, seconds=LENGTHS[rate_hz])
+        return Job(contender="interlock", rate_hz=rate_hz, seconds=2.0, floor_seconds=0.5, priority=PRIORITY)
+    return Job(contender="interlock", rate_hz=rate_hz, seconds=LENGTHS[rate_hz], priority=PRIORITY)
 
 
 @benchmark(
@@ -39,6 +39,7 @@ def control_work(lab: Lab) -> Iterator[Row]:
             except MeasurementError as failure:
                 yield failed("work per tick", case, str(failure), unit="us", targets=WORK)
                 continue
+            case = f"{case}, {scheduler_of(measured)}"
             floor = Floor.around([measured])
             conditions = conditions_of(measured, floor)
             problems = problems_of(measured)
@@ -57,6 +58,6 @@ def control_work(lab: Lab) -> Iterator[Row]:
         plain = lab.one(replace(standard_job(lab, rate_hz), contender="plain"))
         floor = Floor.around([plain])
         yield sampled(
-            "work per tick", f"plain Python loop, 12 joints, {rate_hz} Hz", plain.of("work_ns"), floor=floor,
+            "work per tick", f"plain Python loop, 12 joints, {rate_hz} Hz, {scheduler_of(plain)}", plain.of("work_ns"), floor=floor,
             conditions=conditions_of(plain, floor),
         )  # fmt: skip

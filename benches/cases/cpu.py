@@ -24,7 +24,7 @@ def cpu_per_tick(lab: Lab) -> Iterator[Row]:
     ticks = measured.count("executed")
     # The median does not count what the machine did to somebody else meanwhile; the sum would be subtracted too much.
     network_us = float(np.median(measured.of("infer_ns"))) / 1e3 * measured.of("infer_ns").size / max(ticks, 1)
-    floor = Floor.around([measured])
+    floor = Floor.around([measured], shares_processors=True)
     yield single(
         "processor time per tick", "supervisor and worker without the network", n=ticks, unit="us",
         value=used["supervisor"] + used["worker"] - network_us, complaint=floor.complaint(), targets=TARGET,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benches.cases.control_work import standard_job
-from benches.conditions import conditions_of, problems_of
+from benches.conditions import conditions_of, problems_of, scheduler_of
 from benches.floor import Floor
-from benches.job import Job
+from benches.job import PRIORITY, Job
 from benches.lab import Lab
 from benches.registry import benchmark
 from benches.rows import Row, Target, sampled
 
-SLOW = Job(contender="interlock", rate_hz=50, seconds=13.5)
+SLOW = Job(contender="interlock", rate_hz=50, seconds=13.5, priority=PRIORITY)
 TARGET = (Target("p99", 250.0),)
 
 
@@ -20,9 +20,9 @@ TARGET = (Target("p99", 250.0),)
 def handoff(lab: Lab) -> Iterator[Row]:
     for job in (standard_job(lab),) if lab.is_quick else (standard_job(lab), SLOW):
         measured = lab.one(job)
-        floor = Floor.around([measured])
+        floor = Floor.around([measured], shares_processors=True)  # the worker does
         conditions = conditions_of(measured, floor)
-        case = f"{job.joints} joints, {job.rate_hz} Hz"
+        case = f"{job.joints} joints, {job.rate_hz} Hz, loop {scheduler_of(measured)}, worker OTHER"
         yield sampled(
             "hand-off", case, measured.of("handoff_ns"), floor=floor, targets=TARGET, problems=problems_of(measured),
             conditions=conditions,

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from benches.conditions import conditions_of, problems_of
 from benches.floor import Floor
-from benches.job import Job
+from benches.job import PRIORITY, Job
 from benches.lab import Lab, MeasurementError
 from benches.registry import benchmark
 from benches.rows import Row, Target, failed, sampled
 
-PRIORITY = 50
 ROUNDS = 2
 # Seconds per round: (contender, each floor). Two rounds of both contenders give p99 to everything.
 LENGTHS = {500: (2.0, 0.7), 100: (3.5, 1.0)}
@@ -38,7 +37,7 @@ def lateness(lab: Lab) -> Iterator[Row]:
         for name, each in zip(("interlock", "plain Python loop"), measured, strict=True):
             yield sampled(
                 "lateness", f"{name}, {case}", each.of("lateness_ns"), floor=floor,
-                targets=TARGET if name == "interlock" else (), problems=problems_of(each),
+                targets=TARGET if name == "interlock" else (), problems=problems_of(each, needs_scheduler=True),
                 conditions=conditions_of(each, floor),
             )  # fmt: skip
         yield sampled("lateness", f"floor, {case}", floor.samples, floor=floor)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benches.conditions import conditions_of, problems_of
+from benches.conditions import conditions_of, problems_of, scheduler_of
 from benches.floor import Floor
-from benches.job import Job
+from benches.job import PRIORITY, Job
 from benches.lab import Lab
 from benches.registry import benchmark
 from benches.rows import Row, Target, sampled, single
@@ -19,13 +19,13 @@ NOTHING_LOST = (Target("value", 0.0),)
 def recording(lab: Lab) -> Iterator[Row]:
     job = Job(
         contender="interlock", joints=29, kind="position", rate_hz=1000, seconds=1.5 if lab.is_quick else 20.0,
-        has_cameras=True, floor_seconds=0.5 if lab.is_quick else 1.0,
+        has_cameras=True, priority=PRIORITY, floor_seconds=0.5 if lab.is_quick else 1.0,
     )  # fmt: skip
     measured = lab.one(job)
     floor = Floor.around([measured])
     conditions = {**conditions_of(measured, floor), "recording": measured.facts["recording"]}
     problems = problems_of(measured)
-    case = "29 joints, 1000 Hz, three cameras"
+    case = f"29 joints, 1000 Hz, three cameras, {scheduler_of(measured)}"
     yield sampled(
         "record per tick", case, measured.of("record_ns"), floor=floor, targets=COST, problems=problems,
         conditions=conditions,
