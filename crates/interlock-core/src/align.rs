@@ -60,6 +60,8 @@ pub struct Align {
     max_age_state_ns: i64,
     max_age_image_ns: i64,
     max_skew_ns: i64,
+    excused_ns: i64,
+    excused_until_ns: i64,
     counters: AlignCounters,
 }
 
@@ -87,6 +89,8 @@ impl Align {
             max_age_state_ns: plan.timing.max_age_state_ns,
             max_age_image_ns: plan.timing.max_age_image_ns,
             max_skew_ns: plan.timing.max_skew_ns,
+            excused_ns: 0,
+            excused_until_ns: i64::MIN,
             counters: AlignCounters::default(),
         })
     }
@@ -97,6 +101,16 @@ impl Align {
         self.arrived_ns = i64::MIN;
         self.image_seq = [0; MAX_CAMERAS];
         self.image_ns = [i64::MIN; MAX_CAMERAS];
+    }
+
+    /// We ourselves were late by `late_ns`: what is held now has aged while nobody looked, which is not the sensor's
+    /// fault. Ages are judged that much milder until a healthy sensor has had one maximum age of time to deliver. Never
+    /// by more than one maximum age, so nothing older than twice that is ever acted on.
+    pub fn excuse(&mut self, now_ns: i64, late_ns: i64) {
+        if late_ns > 0 {
+            self.excused_ns = late_ns.min(self.max_age_state_ns);
+            self.excused_until_ns = now_ns.saturating_add(self.max_age_state_ns);
+        }
     }
 
     /// Takes a sample read at `now_ns`; an older, repeated or impossible one is counted and dropped.
@@ -185,8 +199,10 @@ impl Align {
     /// Whether what is held may be acted on at `now_ns`.
     pub fn freshness(&self, now_ns: i64) -> Freshness {
         let state_age_ns = if self.has_sample { now_ns.saturating_sub(self.sample.capture_ns) } else { i64::MAX };
-        let is_stuck = self.has_sample && now_ns.saturating_sub(self.arrived_ns) > self.max_age_state_ns;
-        let state = match (state_age_ns > self.max_age_state_ns, is_stuck) {
+        let excused_ns = if now_ns < self.excused_until_ns { self.excused_ns } else { 0 };
+        let max_age_state_ns = self.max_age_state_ns.saturating_add(excused_ns);
+        let is_stuck = self.has_sample && now_ns.saturating_sub(self.arrived_ns) > max_age_state_ns;
+        let state = match (state_age_ns > max_age_state_ns, is_stuck) {
             (_, true) => Code::DriverStuck,
             (true, false) => Code::StaleState,
             (false, false) => Code::None,
@@ -203,7 +219,7 @@ impl Align {
             }
         }
         let skew_ns = newest.saturating_sub(oldest);
-        let is_stale = !is_seen || image_age_ns > self.max_age_image_ns;
+        let is_stale = !is_seen || image_age_ns > self.max_age_image_ns.saturating_add(excused_ns);
         Freshness {
             state,
             image: if is_stale { Code::StaleImage } else { Code::None },

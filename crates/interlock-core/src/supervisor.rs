@@ -126,7 +126,9 @@ impl Supervisor {
             self.align.take(now_ns, sample).unwrap_or_default();
         }
         self.goal.advance(ticks);
-        self.watch.excuse(self.timing.tick_ns.saturating_mul(i64::from(skipped)));
+        let late_ns = self.timing.tick_ns.saturating_mul(i64::from(skipped));
+        self.watch.excuse(late_ns);
+        self.align.excuse(now_ns, late_ns);
         // Whoever cannot see or is not told where to go may not go on.
         let is_inference_tick = self.advance_policy(ticks);
         self.check_senses(now_ns, is_inference_tick);

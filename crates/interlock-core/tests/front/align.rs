@@ -112,3 +112,25 @@ fn an_image_stamp_that_goes_back_is_dropped() {
     align.fill(&mut observation);
     assert_eq!((observation.image_seq[0], observation.image_ns[0]), (2, 40 * MS));
 }
+
+#[test]
+fn our_own_lateness_does_not_make_a_healthy_sensor_stale() {
+    let mut align = Align::new(&plan(2)).unwrap();
+    align.take(100 * MS, &sample(1, 99 * MS)).unwrap();
+    // Everything stood still from 100 ms to 130 ms: at most 20 ms, one maximum age, are forgiven.
+    align.excuse(130 * MS, 15 * MS);
+    assert_eq!(align.freshness(130 * MS).code(), Code::None);
+    assert_eq!(align.freshness(134 * MS + 1).code(), Code::StaleState, "15 ms more than 20 ms, and no longer");
+    align.excuse(135 * MS, 1000 * MS);
+    assert_eq!(align.freshness(139 * MS).code(), Code::None);
+    assert_eq!(align.freshness(139 * MS + 1).code(), Code::StaleState, "never more than twice the maximum age");
+}
+
+#[test]
+fn an_excuse_ends_after_one_maximum_age() {
+    let mut align = Align::new(&plan(2)).unwrap();
+    align.excuse(100 * MS, 10 * MS);
+    align.take(119 * MS, &sample(1, 95 * MS)).unwrap();
+    assert_eq!(align.freshness(119 * MS).code(), Code::None);
+    assert_eq!(align.freshness(120 * MS).code(), Code::StaleState);
+}
