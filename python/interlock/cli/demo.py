@@ -47,9 +47,7 @@ def demo(folder: Path, *, episodes: int, as_json: bool) -> int:
             shutil.copyfile(arm / name, folder / name)
         has_torch = find_spec("torch") is not None
         if has_torch:
-            screen.say(
-                "Freeze writes down what the policy was trained on: names, units, rates. No guesses."
-            )
+            screen.say("Freeze writes down what the policy was trained on: names, units, rates. No guesses.")
             steps.freeze(screen, arm / "reach_block", policy, number="1/8")
         else:
             _copy_frozen(arm, policy)

@@ -5,36 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.artifact.folder import PolicyFolder
+from interlock.cli.given import given_text
 from interlock.contract.bind import bind
 from interlock.contract.binding import Binding
 from interlock.contract.text import load_contract, load_robot
 from interlock.errors import InterlockError
+from interlock.release.verified import require_verified
 from interlock.runtime.bound import Bound
 from interlock.runtime.library import onnxruntime_library
 from interlock.runtime.tokens import Tokenizer
 
-LARGEST_ROBOT_FILE = 4 << 20
+LARGEST_TEXT = 4 << 20  # bytes of a robot, contract or answers file
 
 
 def robot_text(path: Path) -> str:
     """A robot file's text. Raises `InterlockError` when there is none."""
-    try:
-        if path.stat().st_size > LARGEST_ROBOT_FILE:
-            raise InterlockError(
-                code="robot-size", where=str(path), expected=f"at most {LARGEST_ROBOT_FILE} bytes", got="more"
-            )
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InterlockError(code="robot-encoding", where=str(path), expected="UTF-8 text", got="other bytes") from None
-    except OSError as cause:
-        raise InterlockError(
-            code="robot-missing",
-            where=str(path),
-            expected="a robot file",
-            got=str(cause.strerror or cause),
-            hint="name it with --robot, or make one from a model",
-            next="interlock robot import model.xml -o robot.yaml",
-        ) from None
+    return given_text(
+        path,
+        kind="robot",
+        limit=LARGEST_TEXT,
+        hint="name it with --robot, or make one from a model",
+        next="interlock robot import model.xml -o robot.yaml",
+    )
 
 
 def load_binding(folder: PolicyFolder, robot: Path) -> Binding:
@@ -47,6 +39,14 @@ def load_bound(policy: Path, robot: Path) -> Bound:
     """Everything that a run needs. Raises `InterlockError` at the first thing that is missing or was changed."""
     folder = PolicyFolder.open(policy)
     return bound_from(folder, load_binding(folder, robot), robot)
+
+
+def load_verified(policy: Path, robot: Path) -> Bound:
+    """The same, and `verify` passed for exactly this graph, engine, contract and robot. Raises `not-verified`."""
+    folder = PolicyFolder.open(policy)
+    binding = load_binding(folder, robot)
+    require_verified(folder, binding)
+    return bound_from(folder, binding, robot)
 
 
 def bound_from(folder: PolicyFolder, binding: Binding, robot: Path, *, graph: bytes | None = None) -> Bound:

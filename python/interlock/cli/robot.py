@@ -6,6 +6,7 @@ from pathlib import Path
 
 from interlock.adapters.mjcf_import import import_mjcf
 from interlock.artifact.files import write_file
+from interlock.cli.given import given_bytes
 from interlock.cli.screen import Screen
 from interlock.errors import Exit, InterlockError
 
@@ -24,7 +25,7 @@ def import_files(files: list[Path], output: Path, *, as_json: bool) -> int:
             hint="people edit robot files, so none is ever overwritten; choose another name",
             exit=Exit.CONFLICT,
         )
-    made = import_mjcf([(path.name, _read(path)) for path in files])
+    made = import_mjcf([(path.name, _content(path)) for path in files])
     folder = output.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder, output.name, made.text.encode())
@@ -38,12 +39,5 @@ def import_files(files: list[Path], output: Path, *, as_json: bool) -> int:
     return int(Exit.DONE)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > LARGEST_MODEL_FILE:
-            raise InterlockError(code="model-size", where=str(path), expected=f"at most {LARGEST_MODEL_FILE} bytes")
-        return path.read_bytes()
-    except OSError as cause:
-        raise InterlockError(
-            code="model-missing", where=str(path), expected="a model file", got=str(cause.strerror or cause)
-        ) from None
+def _content(path: Path) -> bytes:
+    return given_bytes(path, kind="model", limit=LARGEST_MODEL_FILE, hint="name the robot's MJCF files")

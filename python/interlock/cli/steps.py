@@ -11,7 +11,8 @@ from typing import Any
 from interlock.adapters.readers import READERS
 from interlock.artifact.evidence import Evidence, Verdict
 from interlock.artifact.folder import PolicyFolder
-from interlock.cli.load import load_binding, robot_text, tokenizer_of
+from interlock.cli.given import given_text
+from interlock.cli.load import LARGEST_TEXT, load_binding, robot_text, tokenizer_of
 from interlock.cli.rollout import SimRollout
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import simulated_driver
@@ -47,8 +48,8 @@ def freeze(
             output,
             readers=READERS,
             robot=None if robot is None or not robot.exists() else load_robot(robot_text(robot), robot.name),
-            contract=None if contract is None else robot_text(contract),
-            answers=None if answers is None else read_answers(robot_text(answers), where=answers.name),
+            contract=None if contract is None else _text(contract, "contract"),
+            answers=None if answers is None else read_answers(_text(answers, "answers"), where=answers.name),
             answered_by=getpass.getuser(),
             answered_on=f"{datetime.now(timezone.utc):%Y-%m-%d}",
             samples=samples,
@@ -64,6 +65,10 @@ def freeze(
     for note in frozen.notes:
         screen.detail(f"! {note}")
     return frozen
+
+
+def _text(path: Path, kind: str) -> str:
+    return given_text(path, kind=kind, limit=LARGEST_TEXT, hint=f"check what was given with --{kind}")
 
 
 def check(screen: Screen, policy: Path, robot: Path, *, number: str = "") -> CheckReport:
