@@ -61,9 +61,7 @@ def demo(folder: Path, *, episodes: int, as_json: bool) -> int:
         screen.say("Build exports the network and loads the engine that will run, without spinning threads.")
         steps.build(screen, policy, number="3/8")
     else:
-        screen.say(
-            "3/8 build    not evaluated here: PyTorch is not installed. The graph is the one this package was made with."
-        )
+        screen.say("3/8 build    not evaluated here: PyTorch is not installed. The graph is the one that was shipped.")
     screen.say(
         "Verify runs checkpoint, graph and engine on the same observations and compares what the joints would do."
     )

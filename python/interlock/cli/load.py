@@ -9,7 +9,6 @@ from interlock.cli.given import given_text
 from interlock.contract.bind import bind
 from interlock.contract.binding import Binding
 from interlock.contract.text import load_contract, load_robot
-from interlock.errors import InterlockError
 from interlock.release.verified import require_verified
 from interlock.runtime.bound import Bound
 from interlock.runtime.library import onnxruntime_library

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import traceback
+from dataclasses import replace
 
 import typer
 
 from interlock import _core
 from interlock.cli.screen import Screen
+from interlock.contract.codes import HINTS
 from interlock.errors import Exit, InterlockError
 
 EPILOG = """Start with `interlock go demo`: a policy from its checkpoint to a guarded simulated arm, in one command."""
@@ -34,12 +37,9 @@ def run() -> None:
     try:
         ended = app(standalone_mode=False)
     except InterlockError as refusal:
-        screen.refuse(refusal)
-        sys.exit(int(refusal.exit))
+        sys.exit(_refuse(screen, refusal))
     except _core.CoreError as refusal:
-        wrapped = InterlockError(code=refusal.code, where=str(refusal), hint=refusal.hint)
-        screen.refuse(wrapped)
-        sys.exit(int(wrapped.exit))
+        sys.exit(_refuse(screen, InterlockError(code=refusal.code, where=str(refusal), hint=refusal.hint)))
     except typer.TyperException as misuse:
         _show(misuse)
         sys.exit(int(Exit.USAGE))
@@ -47,10 +47,43 @@ def run() -> None:
         sys.exit(int(Exit.INTERRUPTED))
     except BrokenPipeError:
         sys.exit(int(Exit.DONE))
+    except OSError as cause:
+        sys.exit(_refuse(screen, _internal(cause) if cause.filename is None else _inaccessible(cause)))
     except Exception as fault:  # noqa: BLE001 - the one place that may: everything else is a fault of ours
-        screen.refuse(_internal(fault))
-        sys.exit(int(Exit.INTERNAL))
+        sys.exit(_refuse(screen, _internal(fault)))
     sys.exit(ended if isinstance(ended, int) else int(Exit.DONE))
+
+
+def _refuse(screen: Screen, refusal: InterlockError) -> int:
+    """Shows a refusal, whole: whatever was raised deep down, it ends with a hint and the next command."""
+    refusal.problems = [
+        each if each.hint else replace(each, hint=HINTS.get(each.code) or f"correct this and run {_verb()} again")
+        for each in refusal.problems
+    ]
+    refusal.next = refusal.next or f"{_verb()} --help"
+    screen.refuse(refusal)
+    return int(refusal.exit)
+
+
+def _verb() -> str:
+    """The command that was typed, without its arguments."""
+    words = ["interlock"]
+    for word in sys.argv[1:]:
+        if word not in {*(each.name for each in app.registered_commands), "robot", "import"}:
+            break
+        words.append(word)
+    return " ".join(words)
+
+
+def _inaccessible(cause: OSError) -> InterlockError:
+    """The operating system refused a file or folder."""
+    return InterlockError(
+        code="file-access",
+        where=os.fsdecode(cause.filename) if isinstance(cause.filename, (str, bytes)) else str(cause.filename),
+        expected="a file or folder that can be used",
+        got=cause.strerror or type(cause).__name__,
+        hint="check its name, its owner and permissions, and the space that is left",
+    )
 
 
 def _show(misuse: typer.TyperException) -> None:
