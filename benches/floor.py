@@ -15,6 +15,19 @@ CROWDED = 0.25  # while nothing of ours but the bare loop and, at most, one busy
 COMPARED = (99.0, 95.0, 90.0, 50.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Why little can be told.
+
+    Attributes:
+        words: For people.
+        factor: A duration that misses its target by more than this is a miss all the same.
+    """
+
+    words: str
+    factor: float = float("inf")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """Lateness of bare loops around one or several measurements, in nanoseconds.
@@ -69,17 +82,17 @@ class Floor:
                 return percent, high / max(low, 1.0)
         return None
 
-    def complaint(self) -> str:
-        """Why nothing can be told from this floor; empty when it held still."""
+    def noise(self) -> Noise | None:
+        """Why little can be told beside this floor; None when it held still."""
         unrest = self.unrest()
         if unrest is None:
-            return "noisy: floor too short to tell"
+            return Noise("noisy: floor too short to tell")
         percent, ratio = unrest
         if ratio > RESTLESS:
-            return f"noisy: floor p{percent:g} differs from itself by {ratio:.1f}x"
+            return Noise(f"noisy: floor p{percent:g} differs from itself by {ratio:.1f}x", ratio)
         highest = float(np.percentile(self.samples, percent))
         if highest > self.period_ns / 2:
-            return f"noisy: a bare loop is {highest / 1e6:.1f} ms late at p{percent:g}"
+            return Noise(f"noisy: a bare loop is {highest / 1e6:.1f} ms late at p{percent:g}")
         if self.crowding is not None and self.crowding > CROWDED:
-            return f"noisy: programs waited for a processor {self.crowding:.0%} of the floor's time"
-        return ""
+            return Noise(f"noisy: programs waited for a processor {self.crowding:.0%} of the floor's time")
+        return None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benches.floor import Floor
+from benches.floor import Floor, Noise
 from interlock.view.percentiles import SUPPORT, Percentile, percentiles
 
 SHOWN = (50.0, 95.0, 99.0, 99.9)
@@ -142,8 +142,7 @@ def sampled(
         "p99": p99,
         "ratio": ratio,
     }
-    complaint = "" if floor is None else floor.complaint()
-    verdict, reason = judge(targets, numbers, complaint, problems, n=values.size)
+    verdict, reason = judge(targets, numbers, None if floor is None else floor.noise(), problems, n=values.size)
     return Row(
         quantity=quantity,
         case=case,
@@ -169,13 +168,13 @@ def single(
     unit: str,
     ratio: float | None = None,
     against: str = "",
-    complaint: str = "",
+    noise: Noise | None = None,
     targets: tuple[Target, ...] = (),
     problems: tuple[str, ...] = (),
     conditions: dict[str, Any] | None = None,
 ) -> Row:
-    """A row of one number that rests on `n` samples or ticks. `complaint`: why a number that misses tells nothing."""
-    verdict, reason = judge(targets, {"value": value, "ratio": ratio}, complaint, problems, n=n)
+    """A row of one number that rests on `n` samples or ticks. `noise`: why a number that misses may tell nothing."""
+    verdict, reason = judge(targets, {"value": value, "ratio": ratio}, noise, problems, n=n)
     return Row(
         quantity=quantity,
         case=case,
@@ -209,27 +208,31 @@ def failed(quantity: str, case: str, reason: str, *, unit: str, targets: tuple[T
 def judge(
     targets: tuple[Target, ...],
     numbers: dict[Number, float | None],
-    complaint: str,
+    noise: Noise | None,
     problems: tuple[str, ...],
     *,
     n: int,
 ) -> tuple[Verdict, str]:
     """What follows.
 
-    Noise only raises a duration: one below its target stands whatever the `complaint`. A ratio to a restless floor
-    tells nothing in either direction.
+    Noise only raises a duration: one below its target stands, and one that is above it by more than the noise is a
+    miss. A ratio to a restless floor tells nothing in either direction.
     """
     if not targets:
         return Verdict.COMPARISON, "; ".join(problems)
     if problems:
         return Verdict.NOT_EVALUATED, "; ".join(problems)
-    missed = False
+    missed, doubts = False, ""
     for target in targets:
         value = numbers.get(target.number)
         if value is None:
             needed = SUPPORT[99.0] if target.number != "p50" else SUPPORT[50.0]
             return Verdict.NOT_EVALUATED, f"{target.number} needs {needed} samples, got {n}"
-        if complaint and (target.number == "ratio" or not target.holds(value)):
-            return Verdict.NOT_EVALUATED, complaint
-        missed = missed or not target.holds(value)
-    return (Verdict.MISSED if missed else Verdict.REACHED), ""
+        holds = target.holds(value)
+        is_beyond_noise = noise is None or (target.number != "ratio" and value > target.bound * noise.factor)
+        if noise is not None and not is_beyond_noise and (target.number == "ratio" or not holds):
+            doubts = noise.words
+        missed = missed or (is_beyond_noise and not holds)
+    if missed:
+        return Verdict.MISSED, ""
+    return (Verdict.NOT_EVALUATED, doubts) if doubts else (Verdict.REACHED, "")

@@ -27,7 +27,7 @@ def cpu_per_tick(lab: Lab) -> Iterator[Row]:
     floor = Floor.around([measured], shares_processors=True)
     yield single(
         "processor time per tick", "supervisor and worker without the network", n=ticks, unit="us",
-        value=used["supervisor"] + used["worker"] - network_us, complaint=floor.complaint(), targets=TARGET,
+        value=used["supervisor"] + used["worker"] - network_us, noise=floor.noise(), targets=TARGET,
         problems=problems_of(measured), conditions={**conditions_of(measured, floor), "parts_us": {**used, "network": network_us}},
     )  # fmt: skip
     for name in ("supervisor", "worker"):

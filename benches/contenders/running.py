@@ -29,7 +29,7 @@ def begin(run: PacedRun) -> None:
     """Arms and starts. Raises `RuntimeError` with the loop's own reason when it does not come to that."""
     if run.bound.plan["goal"]["velocity"] is not None:
         run.retask(None, GOAL)
-    run.request("arm")
+    run.request("recover" if run.mode() == "Holding" else "arm")
     if run.wait_mode("Armed", timeout_s=MODE_TIMEOUT_S) is None:
         raise RuntimeError(f"arm was not granted: {run.status()}")
     for _ in range(int(MODE_TIMEOUT_S / START_RETRY_S)):

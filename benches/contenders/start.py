@@ -35,6 +35,8 @@ def measure(job: Job, given: Given) -> Measured:
         while not (seen := run.ask_simulation({"do": "count"}))["first_policy_write_ns"]:
             if time.monotonic_ns() > until_ns or run.wait(POLL_S):
                 raise RuntimeError(f"no command came: {run.status()}")
+            if run.mode() == "Holding":
+                begin(run)
         granted = dict(run.granted)
     marks["first_ns"] = int(seen["first_write_ns"])
     marks["commanded_ns"] = int(seen["first_policy_write_ns"])

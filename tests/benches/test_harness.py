@@ -69,6 +69,7 @@ def test_noise_excuses_a_miss_but_does_not_take_away_what_was_reached():
     assert work(10, floor_of(50, 100)).verdict is Verdict.REACHED
     assert work(30, floor_of(50, 100)).verdict is Verdict.NOT_EVALUATED
     assert work(30, floor_of(50, 50)).verdict is Verdict.MISSED
+    assert work(90, floor_of(50, 100)).verdict is Verdict.MISSED, "by more than the noise explains"
 
 
 def test_a_crowded_machine_misses_nothing():
