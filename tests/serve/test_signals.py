@@ -20,6 +20,7 @@ pytest.importorskip("mujoco", reason="the simulated arm needs the extra `sim`")
 
 TASK = "reach the red block"
 REST_RAD_PER_S = 0.02
+HOME = np.array([0.0, -0.15, 1.71, 1.58])  # robot.yaml: poses.home, typed again
 MODES = {name: number for number, name in _core.mode_names().items()}
 
 
@@ -193,6 +194,8 @@ def test_ctrl_c_brings_the_arm_to_rest_and_exits_with_130(arm_policy, tmp_path):
     recording = Recording.open(tmp_path / "run.mcap")
     assert recording.complete
     assert ended_at_rest(recording)
+    target = recording.ticks.target[recording.ticks.sent]
+    assert np.abs(target[-1] - HOME).max() > 0.1, "a signal stops, it does not send the arm anywhere"
 
 
 def test_a_closed_terminal_brings_the_arm_to_rest(arm_policy, tmp_path):

@@ -27,7 +27,7 @@ KEYS = {
     "S": "success",
     "F": "failure",
     "q": "quit",
-    "\x03": "quit",
+    "\x03": "stop",
 }
 STEP_MPS = 0.1
 KEY_STEPS = {

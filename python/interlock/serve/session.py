@@ -43,7 +43,7 @@ class EpisodeResult:
 
     Attributes:
         ended: Why it ended.
-        cause: The core's word for it, where the core ended it.
+        cause: The core's word for it, where the core ended it; the operator's, where the operator did.
         seconds: From start to end.
         outcome: What the simulation says; empty on a real robot.
         task: What was asked.
@@ -113,7 +113,8 @@ class Session:
             goal: Velocity goal, for a policy that takes one.
             seconds: Longest duration.
             simulated: The driver can say how the episode stands.
-            rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`.
+            rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`. A stop, a signal
+                or a closed terminal always ends here, where the robot came to rest: leaving is for who asked for it.
 
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
@@ -123,7 +124,7 @@ class Session:
         result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
         result.task = task or ""
-        if rest or result.ended is Ended.TERMINAL:
+        if rest or _stays(result):
             self._rest(result)
         return result
 
@@ -163,8 +164,8 @@ class Session:
     def _watch(self, began: int, seconds: float, *, simulated: bool) -> EpisodeResult:
         while True:
             for said in self.operator.listen(LISTEN_S):
-                if (ended := self._obey(said)) is not None:
-                    return EpisodeResult(ended)
+                if (result := self._obey(said)) is not None:
+                    return result
             status = self.run.status()
             if self.on_status is not None:
                 self.on_status(status)
@@ -184,17 +185,17 @@ class Session:
             if (_core.monotonic_ns() - began) / 1e9 >= seconds:
                 return EpisodeResult(Ended.TIME, outcome=outcome if simulated else {})
 
-    def _obey(self, said: Said) -> Ended | None:
+    def _obey(self, said: Said) -> EpisodeResult | None:
         if said.word == "task":
             self.run.retask(said.text)
         elif said.word == "goal":
             self.run.retask(None, said.velocity)
         elif said.word == "success":
-            return Ended.SUCCESS
+            return EpisodeResult(Ended.SUCCESS)
         elif said.word == "failure":
-            return Ended.FAILURE
+            return EpisodeResult(Ended.FAILURE)
         elif said.word in ("stop", "quit", "disarm"):
-            return Ended.OPERATOR
+            return EpisodeResult(Ended.OPERATOR, cause=said.word)
         else:
             self.run.request(said.word)
         return None
@@ -209,3 +210,12 @@ class Session:
             if self.run.speed_si() > REST_RAD_PER_S:
                 moved = now
             self.run.wait(LISTEN_S)
+        if _stays(result):
+            self.run.request("disarm")
+            self.run.wait_mode("Idle", timeout_s=STOP_TIMEOUT_S)
+
+
+def _stays(result: EpisodeResult) -> bool:
+    """Whether the robot stays where it came to rest: after a stop, a signal or a closed terminal, not after `quit`."""
+    is_stop = result.ended is Ended.OPERATOR and result.cause != "quit"
+    return is_stop or result.ended in (Ended.SIGNAL, Ended.TERMINAL)
