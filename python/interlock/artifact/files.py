@@ -40,6 +40,7 @@ def safe_name(name: str, *, where: str) -> str:
         or len(name) > 1024
         or "\\" in name
         or any(ord(character) < 32 or ord(character) == 127 for character in name)
+        or any("\ud800" <= character <= "\udfff" for character in name)  # bytes that are no text
         or any(part in {"", ".", ".."} or len(part.encode()) > 255 for part in parts)
         or unicodedata.normalize("NFC", name) != name
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from interlock.cli import steps
 from interlock.cli.demo import demo
+from interlock.cli.load import named
 from interlock.cli.run import Asked, run
 from interlock.cli.screen import Screen
 from interlock.errors import Exit, InterlockError
@@ -37,7 +38,8 @@ def go(
     done: dict[str, object] = {"policy": str(target)}
     steps.freeze(screen, source, target, robot=robot, answers=answers, number=f"1/{last}")
     if last >= 2:
-        steps.check(screen, target, robot, number=f"2/{last}").bound()
+        with named(target, robot):
+            steps.check(screen, target, robot, number=f"2/{last}").bound()
     if last >= 3:
         steps.build(screen, target, number=f"3/{last}")
     if last >= 4:

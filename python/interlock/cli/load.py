@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from interlock.artifact.folder import PolicyFolder
@@ -9,6 +11,7 @@ from interlock.cli.given import given_text
 from interlock.contract.bind import bind
 from interlock.contract.binding import Binding
 from interlock.contract.text import load_contract, load_robot
+from interlock.errors import InterlockError
 from interlock.release.verified import require_verified
 from interlock.runtime.bound import Bound
 from interlock.runtime.library import onnxruntime_library
@@ -26,6 +29,16 @@ def robot_text(path: Path) -> str:
         hint="name it with --robot, or make one from a model",
         next="interlock robot import model.xml -o robot.yaml",
     )
+
+
+@contextmanager
+def named(policy: Path, robot: Path) -> Iterator[None]:
+    """Puts what was typed into the next command of a refusal from steps that know neither name."""
+    try:
+        yield
+    except InterlockError as refusal:
+        refusal.next = refusal.next.replace("POLICY", str(policy)).replace("ROBOT", str(robot))
+        raise
 
 
 def load_binding(folder: PolicyFolder, robot: Path) -> Binding:

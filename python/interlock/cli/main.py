@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
@@ -32,6 +33,9 @@ def run() -> None:
     """Entry point: runs the command line and exits with the design's codes; no traceback reaches a user."""
     from interlock.cli import verbs
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # no name and no locale may end a command
     verbs.register(app)
     screen = Screen(as_json="--json" in sys.argv[1:])
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any, Literal
 
 from interlock import _core
 from interlock.artifact.environment import environment
-from interlock.cli.load import load_bound, load_verified, next_command
+from interlock.cli.load import load_bound, load_verified, named, next_command
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import make_plant, simulated_driver
 from interlock.errors import Exit, InterlockError
@@ -72,12 +74,27 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
             hint="a real robot does not wait for a manual clock",
         )
     goal = asked.velocity()
-    bound = _loaded(policy, robot, asked, screen)
+    with named(policy, robot):
+        bound = _loaded(policy, robot, asked, screen)
     folder = asked.output or Path("runs") / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}-{bound.name}"
+    with _run_folder(folder):
+        if asked.lockstep:
+            return _lockstep(bound, asked, goal, folder, screen)
+        return _paced(bound, asked, goal, folder, screen)
+
+
+@contextmanager
+def _run_folder(folder: Path) -> Iterator[None]:
+    """Makes the folder of a run; what is refused before anything was recorded leaves none behind."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    if asked.lockstep:
-        return _lockstep(bound, asked, goal, folder, screen)
-    return _paced(bound, asked, goal, folder, screen)
+    try:
+        yield
+    except InterlockError:
+        with suppress(OSError):  # not empty: something was recorded
+            for each in made:
+                each.rmdir()
+        raise
 
 
 def _loaded(policy: Path, robot: Path, asked: Asked, screen: Screen) -> Bound:

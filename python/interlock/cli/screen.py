@@ -18,6 +18,8 @@ from rich.status import Status
 from interlock import _core
 from interlock.errors import InterlockError
 
+LONGEST_MESSAGE = 4000  # characters; a path may be long
+
 
 @dataclass(slots=True)
 class Screen:
@@ -36,7 +38,7 @@ class Screen:
     def say(self, text: str = "", *, style: str = "") -> None:
         """One line for a person."""
         if not self.as_json:
-            self._print(escape(text), style=style or None)
+            self._print(escape(_harmless(text)), style=style or None)
 
     def detail(self, text: str) -> None:
         """A line that belongs to the step above."""
@@ -87,7 +89,20 @@ class Screen:
         errors = Console(stderr=True, highlight=False, soft_wrap=True)
         for line in refusal.lines():
             style = "bold red" if line.startswith("error") else "bold" if line.startswith("next") else None
-            errors.print(escape(line), style=style)
+            errors.print(escape(_one_message(line)), style=style)
+
+
+def _harmless(text: str) -> str:
+    """Text that may quote what a stranger wrote, without control sequences."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
+def _one_message(text: str) -> str:
+    """The same where each line must stay what it is: nothing quoted can pass for a line of ours, or fill the screen."""
+    shown = _harmless(text)
+    if len(shown) > LONGEST_MESSAGE:
+        shown = f"{shown[: LONGEST_MESSAGE // 2]} … {shown[-LONGEST_MESSAGE // 2 :]}"
+    return shown.replace("\n", "\n    ")
 
 
 def _finite(value: Any) -> Any:

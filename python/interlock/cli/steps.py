@@ -47,7 +47,7 @@ def freeze(
             source,
             output,
             readers=READERS,
-            robot=None if robot is None or not robot.exists() else load_robot(robot_text(robot), robot.name),
+            robot=None if robot is None else load_robot(robot_text(robot), robot.name),
             contract=None if contract is None else _text(contract, "contract"),
             answers=None if answers is None else read_answers(_text(answers, "answers"), where=answers.name),
             answered_by=getpass.getuser(),

@@ -8,11 +8,15 @@ from typing import Annotated
 
 import typer
 
+# `readable=False` leaves it to the verb to refuse what cannot be read: with a code, a hint and the next command.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-RobotFile = Annotated[Path, typer.Option("--robot", "-r", help="The robot file.", show_default="./robot.yaml")]
-PolicyFolder = Annotated[Path, typer.Argument(help="A policy folder, NAME.policy.", show_default=False)]
+RobotFile = Annotated[
+    Path, typer.Option("--robot", "-r", help="The robot file.", show_default="./robot.yaml", readable=False)
+]
+PolicyFolder = Annotated[Path, typer.Argument(help="A policy folder, NAME.policy.", show_default=False, readable=False)]
 Answers = Annotated[
-    Path | None, typer.Option("--answers", help="YAML with answers to what no file says.", show_default=False)
+    Path | None,
+    typer.Option("--answers", help="YAML with answers to what no file says.", show_default=False, readable=False),
 ]
 
 DEFAULT_ROBOT = Path("robot.yaml")
@@ -88,7 +92,9 @@ def go(
 
 
 def robot_import(
-    files: Annotated[list[Path], typer.Argument(help="MJCF files of one robot; the tightest limit is kept.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="MJCF files of one robot; the tightest limit is kept.", readable=False)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Robot file to write.")] = DEFAULT_ROBOT,
     as_json: Json = False,
 ) -> int:
@@ -99,13 +105,18 @@ def robot_import(
 
 
 def freeze(
-    source: Annotated[Path, typer.Argument(help="A checkpoint file or folder.", show_default=False)],
-    robot: Annotated[Path | None, typer.Option("--robot", "-r", help="Robot file.", show_default=False)] = None,
+    source: Annotated[Path, typer.Argument(help="A checkpoint file or folder.", show_default=False, readable=False)],
+    robot: Annotated[
+        Path | None, typer.Option("--robot", "-r", help="Robot file.", show_default=False, readable=False)
+    ] = None,
     answers: Answers = None,
     contract: Annotated[
-        Path | None, typer.Option(help="A contract written by hand, where the checkpoint says nothing.")
+        Path | None,
+        typer.Option(help="A contract written by hand, where the checkpoint says nothing.", readable=False),
     ] = None,
-    samples: Annotated[Path | None, typer.Option(help="Raw observations (npz) to make golden samples from.")] = None,
+    samples: Annotated[
+        Path | None, typer.Option(help="Raw observations (npz) to make golden samples from.", readable=False)
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="NAME.policy", show_default=False)] = None,
     as_json: Json = False,
 ) -> int:
@@ -182,7 +193,9 @@ def run(
 
 
 def report(
-    recording: Annotated[Path, typer.Argument(help="A run folder or its run.mcap.", show_default=False)],
+    recording: Annotated[
+        Path, typer.Argument(help="A run folder or its run.mcap.", show_default=False, readable=False)
+    ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="HTML page.", show_default=False)] = None,
     as_json: Json = False,
 ) -> int:

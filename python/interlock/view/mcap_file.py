@@ -25,6 +25,7 @@ MAGIC = b"\x89MCAP0\r\n"
 FRAME = struct.Struct("<BQ")
 # The writer ends a chunk at 4 MiB plus one message; beyond this a length is a lie.
 MOST_BYTES = 64 * 1024 * 1024
+NO_OPCODE = 0  # never written; a file that was enlarged without content is full of it
 # Channel, sequence, log time, publish time of a message record; parsed here, since there is one per tick.
 MESSAGE_HEAD = struct.Struct("<HIQQ")
 COMPRESSIONS = ("", "zstd")
@@ -125,6 +126,8 @@ class McapFile:
             begin, end = at + FRAME.size, at + FRAME.size + length
             if end > size:
                 raise DamagedError(f"it is cut off inside a record at byte {at} of {size}")
+            if opcode == NO_OPCODE:
+                raise DamagedError(f"it holds no records from byte {at} of {size} on")
             if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
                 self._declare(opcode, _checked(file, begin, length))
             elif opcode == Opcode.CHUNK:
