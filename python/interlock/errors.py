@@ -92,9 +92,7 @@ class InterlockError(Exception):
         problems: list[Problem] | None = None,
     ) -> None:
         self.problems = (
-            list(problems)
-            if problems
-            else [Problem(code=code, where=where, expected=expected, got=got, hint=hint)]
+            list(problems) if problems else [Problem(code=code, where=where, expected=expected, got=got, hint=hint)]
         )
         self.code = self.problems[0].code
         self.next = next

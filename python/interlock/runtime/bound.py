@@ -112,7 +112,7 @@ class Bound:
         """A flat state in the robot's units, in SI."""
         si_per_unit = np.asarray(self.plan["joints"]["si_per_unit"])
         n = self.joints
-        converted = flat.copy()
+        converted: NDArray[np.float64] = flat.copy()
         converted[:n] *= si_per_unit
         converted[n : 2 * n] *= si_per_unit
         return converted
