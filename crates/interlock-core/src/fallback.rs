@@ -145,6 +145,12 @@ impl Fallback {
         matches!(self.phase, Phase::Damp | Phase::Off)
     }
 
+    /// Whether the acting behaviour takes the robot somewhere, or is about to.
+    pub fn is_travelling(&self) -> bool {
+        let goes = matches!(self.behaviours.of(self.cause), Behaviour::GoTo { .. });
+        goes && matches!(self.phase, Phase::Brake | Phase::Move)
+    }
+
     /// What acts now.
     pub fn cause(&self) -> Cause {
         self.cause

@@ -129,6 +129,7 @@ impl Supervisor {
         let late_ns = self.timing.tick_ns.saturating_mul(i64::from(skipped));
         self.watch.excuse(late_ns);
         self.align.excuse(now_ns, late_ns);
+        self.take_over_from_drives(skipped);
         // Whoever cannot see or is not told where to go may not go on.
         let is_inference_tick = self.advance_policy(ticks);
         self.check_senses(now_ns, is_inference_tick);
@@ -299,12 +300,41 @@ impl Supervisor {
         self.counters.offered = self.counters.offered.saturating_add(1);
     }
 
+    /// After a pause of ours that was longer than the drives wait they have acted by themselves: what goes on from the
+    /// last command would leap back to it, so motion begins afresh where the robot is. A spring's policy goes on, since
+    /// its torque is limited by what is measured anyway.
+    fn take_over_from_drives(&mut self, skipped: u32) {
+        let gap_ns = self.timing.tick_ns.saturating_mul(i64::from(skipped).saturating_add(1));
+        let (waits_ns, sends) = (self.safe.command_timeout_ns, !matches!(self.mode, Mode::Idle | Mode::Faulted));
+        if skipped == 0 || waits_ns == 0 || gap_ns < waits_ns || !sends {
+            return;
+        }
+        let (sample, is_policy) = (self.align.sample(), self.uses_policy());
+        if is_policy && matches!(self.kind, CommandKind::Position | CommandKind::Velocity) {
+            self.guard.start(sample);
+        } else if !is_policy && !self.fallback.is_passive() {
+            self.guard.start(sample);
+            let cause = if self.fallback.is_travelling() { self.fallback.cause() } else { Cause::Hold };
+            self.fallback.begin(cause, &self.guard, sample);
+        }
+    }
+
     /// The measured state counts in every tick, images when they are about to be offered.
     fn check_senses(&mut self, now_ns: i64, is_inference_tick: bool) {
         let freshness = self.align.freshness(now_ns);
         let code = if is_inference_tick { freshness.code() } else { freshness.state };
         if self.uses_policy() && code != Code::None {
             self.lose(now_ns, code);
+        }
+        // Nobody travels blind: a robot that does not answer would leap to wherever the way has led once it does.
+        let travels =
+            matches!(self.mode, Mode::Armed | Mode::Stopping | Mode::Holding) && self.fallback.is_travelling();
+        if travels && freshness.state != Code::None {
+            self.lose(now_ns, freshness.state);
+            self.cause = freshness.state;
+            if self.fallback.is_travelling() {
+                self.fallback.begin(Cause::Hold, &self.guard, self.align.sample());
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Each safe behaviour from the last command on, inside the limits.
 
+use interlock_core::code::Code;
 use interlock_core::guard::Wire;
 use interlock_core::mode::{Event, Mode};
 use interlock_core::plan::{AfterMove, Behaviour, CommandKind, Interpolate, Limits, Plan};
@@ -248,4 +249,84 @@ fn a_held_pd_arm_that_is_pushed_stays_inside_its_torque_and_comes_back() {
     rig.sample.pos = vec![0.5, 0.0];
     let back = rig.tick_with(&interlock_core::sample::Chunk::new(1, 2));
     assert!(back.target[0].abs() < 1e-9, "{back:?}");
+}
+
+#[test]
+fn nobody_travels_blind() {
+    let pose = vec![-0.5, 0.3];
+    let (mut rig, mut observers) = moving(|plan| {
+        plan.safe.on_exit = Behaviour::GoTo { pose: pose.clone(), duration_ns: 2_000 * MS, then: AfterMove::Hold };
+    });
+    rig.event(Event::Quit).unwrap();
+    for _ in 0..60 {
+        watch(&mut observers, &rig.tick());
+    }
+    assert_eq!(rig.supervisor.mode(), Mode::Stopping);
+    // The driver is stopped: nothing is measured, and nothing that is sent is carried out.
+    rig.is_sampling = false;
+    rig.until(100, |seen| {
+        watch(&mut observers, seen);
+        seen.mode == Mode::Holding
+    });
+    let seen = rig.tick();
+    assert!(matches!(seen.cause, Code::StaleState | Code::DriverStuck), "{:?}", seen.cause);
+    for (target, measured) in seen.target.iter().zip(&rig.sample.pos) {
+        assert!((target - measured).abs() < 0.1, "a robot that wakes up would leap from {measured} to {target}");
+    }
+    assert!(rig.supervisor.is_finished());
+}
+
+#[test]
+fn a_move_to_the_start_ends_when_the_robot_is_not_seen_any_more() {
+    let mut plan = generous(plans::chunked(2, 8, 0, Interpolate::Linear));
+    let away = Behaviour::GoTo { pose: plan.start.pose.clone(), duration_ns: 2_000 * MS, then: AfterMove::Hold };
+    (plan.safe.before_start, plan.safe.policy_lost) = (Some(away.clone()), away);
+    let mut rig = Rig::new(plan);
+    rig.sample.pos.iter_mut().for_each(|position| *position += 1.0);
+    rig.tick();
+    rig.event(Event::Arm).unwrap();
+    (0..60).for_each(|_| drop(rig.tick()));
+    assert_eq!(rig.supervisor.mode(), Mode::Armed);
+    rig.is_sampling = false;
+    rig.until(100, |seen| seen.mode == Mode::Holding);
+    for (target, measured) in rig.tick().target.iter().zip(&rig.sample.pos) {
+        assert!((target - measured).abs() < 0.15, "{target} {measured}");
+    }
+}
+
+#[test]
+fn after_the_drives_acted_by_themselves_motion_begins_where_the_robot_is() {
+    let sagging = |plan: &mut Plan| plan.safe.command_timeout_ns = 100 * MS;
+    for is_stopped in [false, true] {
+        let (mut rig, _) = moving(sagging);
+        if is_stopped {
+            rig.event(Event::Stop).unwrap();
+            rig.until(100, |seen| seen.mode == Mode::Holding);
+        }
+        // The supervisor does not run for a while, and limp drives let the arm sink.
+        rig.sample.pos.iter_mut().for_each(|position| *position -= 0.7);
+        let sunk = rig.sample.pos.clone();
+        let seen = rig.skip(20);
+        for (target, measured) in seen.target.iter().zip(&sunk) {
+            assert!((target - measured).abs() < 0.02, "leaps from {measured} to {target}");
+        }
+        let mut last = seen.target;
+        for _ in 0..50 {
+            let now = rig.tick().target;
+            for (was, is) in last.iter().zip(&now) {
+                assert!((is - was).abs() <= LIMITS.vel * 0.01 * (1.0 + 1e-6));
+            }
+            last = now;
+        }
+    }
+}
+
+#[test]
+fn a_pause_shorter_than_the_drives_wait_changes_nothing() {
+    let (mut rig, _) = moving(|plan| plan.safe.command_timeout_ns = 100 * MS);
+    rig.event(Event::Stop).unwrap();
+    rig.until(100, |seen| seen.mode == Mode::Holding);
+    let held = rig.tick().target;
+    rig.sample.pos.iter_mut().for_each(|position| *position -= 0.01);
+    assert_eq!(rig.skip(5).target, held);
 }
