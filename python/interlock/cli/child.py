@@ -8,11 +8,13 @@ import os
 import signal
 import socket
 import sys
+import tempfile
+import traceback
 from typing import Any
 
 from interlock import _core
 from interlock.cli.wiring import make_driver
-from interlock.errors import Exit, InterlockError
+from interlock.errors import InterlockError
 from interlock.serve.driver_host import host
 from interlock.serve.links import DriverLinks, WorkerLinks
 
@@ -28,12 +30,35 @@ def main() -> int:
         else:
             _worker(configuration)
     except InterlockError as refusal:
-        sys.stderr.write("\n".join(refusal.lines()) + "\n")
-        return int(refusal.exit)
+        return _refuse(refusal, configuration)
     except _core.CoreError as refusal:
-        sys.stderr.write(f"error[{refusal.code}]: {role}: {refusal}\nhint: {refusal.hint}\n")
-        return int(Exit.REFUSED)
+        return _refuse(InterlockError(code=refusal.code, where=f"{role}: {refusal}", hint=refusal.hint), configuration)
+    except Exception as fault:  # noqa: BLE001 - whatever a driver raises: its process ends, no traceback is shown
+        ended = _fault(role, fault)
+        sys.stderr.write("\n".join(ended.lines()) + "\n")  # also when nobody waits for it any more
+        return _refuse(ended, configuration)
     return 0
+
+
+def _fault(role: str, fault: Exception) -> InterlockError:
+    with tempfile.NamedTemporaryFile("w", prefix="interlock-fault-", suffix=".txt", delete=False) as details:
+        details.write("".join(traceback.format_exception(fault)))
+    return InterlockError(
+        code=f"{role}-fault",
+        where=role,
+        got=f"{type(fault).__name__}: {fault}".splitlines()[0],
+        hint=f"where it happened stands in {details.name}",
+    )
+
+
+def _refuse(refusal: InterlockError, configuration: dict[str, Any]) -> int:
+    """Leaves the refusal where the parent reads it; a child that was started by hand says it."""
+    place = configuration.get("refusal")
+    if place is None:
+        sys.stderr.write("\n".join(refusal.lines()) + "\n")
+    else:
+        os.pwrite(place, json.dumps(refusal.as_json()).encode(), 0)
+    return int(refusal.exit)
 
 
 def _driver(configuration: dict[str, Any]) -> None:

@@ -10,9 +10,10 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.errors import InterlockError
+from interlock.errors import Exit, InterlockError, Problem
 
 CHILD_MODULE = "interlock.cli.child"
+LONGEST_REFUSAL = 1 << 20  # bytes
 
 
 @dataclass(slots=True)
@@ -23,11 +24,13 @@ class Child:
         process: The process.
         pidfd: Its handle in the kernel: readable once it has ended, and never another process's.
         admin: Our end of a simulation's side channel.
+        refusal: Memory in which it leaves why it refused to start.
     """
 
     process: subprocess.Popen[bytes]
     pidfd: int
     admin: socket.socket | None = None
+    refusal: int = -1
 
     def ask(self, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
         """Asks a simulation for something. Raises `InterlockError` when it cannot answer."""
@@ -43,6 +46,21 @@ class Child:
             raise InterlockError(code="sim-request", where=f"driver: {request.get('do')}", got=str(reply["error"]))
         return reply
 
+    def refused(self, role: str) -> InterlockError:
+        """Why a child that ended while starting did so, in its own words where it left any."""
+        written = os.pread(self.refusal, LONGEST_REFUSAL, 0)
+        if not written:
+            return InterlockError(
+                code=f"{role}-dead",
+                where=role,
+                got=f"ended with {self.process.returncode} while starting",
+                hint="what it said stands above",
+            )
+        said = json.loads(written)
+        return InterlockError(
+            problems=[Problem(**each) for each in said["problems"]], next=said["next"], exit=Exit(said["exit"])
+        )
+
     def end(self, timeout_s: float = 5.0) -> None:
         """Ends the process: asked first, by signal if it does not answer."""
         if self.process.poll() is None:
@@ -57,6 +75,9 @@ class Child:
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
+        if self.refusal >= 0:
+            os.close(self.refusal)
+            self.refusal = -1
 
 
 def start_child(role: str, configuration: dict[str, Any], descriptors: list[int], *, admin: bool = False) -> Child:
@@ -72,19 +93,22 @@ def start_child(role: str, configuration: dict[str, Any], descriptors: list[int]
     if theirs is not None:
         configuration = {**configuration, "admin": theirs.fileno()}
         descriptors = [*descriptors, theirs.fileno()]
+    refusal = os.memfd_create("refusal", os.MFD_CLOEXEC)
+    configuration = {**configuration, "refusal": refusal}
     process = subprocess.Popen(
         [sys.executable, "-m", CHILD_MODULE, role],
         stdin=subprocess.PIPE,
-        pass_fds=descriptors,
+        pass_fds=[*descriptors, refusal],
         start_new_session=True,  # a terminal's Ctrl-C reaches the supervisor alone, which stops the robot in order
     )
     if theirs is not None:
         theirs.close()
+    child = Child(process=process, pidfd=os.pidfd_open(process.pid), admin=ours, refusal=refusal)
     assert process.stdin is not None
     try:
         process.stdin.write(json.dumps({**configuration, "parent_pid": os.getpid()}).encode())
         process.stdin.close()
     except BrokenPipeError:
         process.wait()
-        raise InterlockError(code=f"{role}-dead", where=role, got=f"ended with {process.returncode}") from None
-    return Child(process=process, pidfd=os.pidfd_open(process.pid), admin=ours)
+        raise child.refused(role) from None
+    return child

@@ -257,12 +257,7 @@ class PacedRun:
         deadline = _core.monotonic_ns() + READY_TIMEOUT_NS
         while not ring.wait(0, POLL_NS):
             if child.process.poll() is not None:
-                raise InterlockError(
-                    code=f"{role}-dead",
-                    where=role,
-                    got=f"ended with {child.process.returncode} while starting",
-                    hint="what it said stands above",
-                )
+                raise child.refused(role)
             if _core.monotonic_ns() > deadline:
                 raise InterlockError(
                     code=f"{role}-silent", where=role, got=f"nothing after {READY_TIMEOUT_NS // 10**9} s"
