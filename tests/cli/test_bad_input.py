@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-import pickle
+import pickle  # noqa: TID251  (written here, to show that nobody reads it)
 import shutil
 import struct
 import subprocess
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import CommandLine, Done
+from command_line import CommandLine
 from small import CONTRACT, MODEL, ROBOT, graph, matrix, place
 
 REFUSED = 5
@@ -236,7 +236,9 @@ def test_a_robot_file_names_nothing_outside_its_folder(interlock, here, line, wo
     refused(interlock, here, "run", "small.policy", "--sim", "--lockstep", word=word)
 
 
-@pytest.mark.parametrize("content", [b"", JUNK, MODEL[:60].encode(), b"<mujoco/>"], ids=["empty", "junk", "cut", "bare"])
+@pytest.mark.parametrize(
+    "content", [b"", JUNK, MODEL[:60].encode(), b"<mujoco/>"], ids=["empty", "junk", "cut", "bare"]
+)
 def test_a_bad_simulation_model_is_refused(interlock, here, content):
     (here / "arm.xml").write_bytes(content)
     refused(interlock, here, "run", "small.policy", "--sim", "--lockstep")
@@ -298,7 +300,7 @@ def _linked_weights(here: Path) -> None:
 
 def _safetensors(here: Path, header: bytes, size: int | None = None, body: bytes = b"") -> None:
     """Beside a configuration of our own, weights that are not what they say."""
-    import interlock.adapters.arm as arm
+    from interlock.adapters import arm
 
     shutil.rmtree(here / "checkpoint")
     shutil.copytree(Path(arm.__file__).parent / "reach_block", here / "checkpoint")
@@ -441,17 +443,13 @@ def test_bad_samples_are_refused(interlock, here, damage):
 
 def test_an_unreadable_checkpoint_is_refused(interlock, here):
     (here / "checkpoint" / "small.onnx").chmod(0)
-    refused(
-        interlock, here, "freeze", "checkpoint", "--contract", "contract.yaml", "-o", "new.policy", plain=True
-    )
+    refused(interlock, here, "freeze", "checkpoint", "--contract", "contract.yaml", "-o", "new.policy", plain=True)
 
 
 def test_a_place_that_cannot_be_written_is_refused(interlock, here):
     here.chmod(0o500)
     try:
-        refused(
-            interlock, here, "freeze", "checkpoint", "--contract", "contract.yaml", "-o", "new.policy", plain=True
-        )
+        refused(interlock, here, "freeze", "checkpoint", "--contract", "contract.yaml", "-o", "new.policy", plain=True)
         refused(interlock, here, "robot", "import", "arm.xml", "-o", "new.yaml", plain=True)
         refused(interlock, here, "run", "small.policy", "--sim", "--lockstep", plain=True)
     finally:
@@ -510,14 +508,16 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
     "graph huge": lambda here: _huge(here / "small.policy" / "graph" / "policy.onnx"),
     "one file more": _folder_file("graph/extra.bin", b"x"),
     "contract missing": lambda here: (here / "small.policy" / "contract.yaml").unlink(),
-    "evidence junk": lambda here: _folder_file("evidence/build.json", JUNK)(here),
+    "evidence junk": _folder_file("evidence/build.json", JUNK),
 }
 
 
 @pytest.mark.parametrize("damage", FOLDERS)
 def test_a_damaged_policy_folder_is_refused_by_every_verb(interlock, here, damage):
     FOLDERS[damage](here)
-    mended = "build" if damage.startswith(("graph", "evidence", "one file", "lock claims", "lock names a missing")) else ""
+    mended = (
+        "build" if damage.startswith(("graph", "evidence", "one file", "lock claims", "lock names a missing")) else ""
+    )
     for verb in ("check", "build", "verify", "show"):
         if verb != mended:  # what build writes anew may be damaged before it
             refused(interlock, here, verb, "small.policy", machine=verb == "check")

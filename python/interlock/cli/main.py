@@ -45,8 +45,7 @@ def run() -> None:
     except _core.CoreError as refusal:
         sys.exit(_refuse(screen, InterlockError(code=refusal.code, where=str(refusal), hint=refusal.hint)))
     except typer.TyperException as misuse:
-        _show(misuse)
-        sys.exit(int(Exit.USAGE))
+        sys.exit(_misused(screen, misuse))
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(int(Exit.INTERRUPTED))
     except BrokenPipeError:
@@ -90,12 +89,15 @@ def _inaccessible(cause: OSError) -> InterlockError:
     )
 
 
-def _show(misuse: typer.TyperException) -> None:
+def _misused(screen: Screen, misuse: typer.TyperException) -> int:
+    """The parser's own words for a person, the same facts for a machine."""
     show = getattr(misuse, "show", None)
-    if show is None:
-        sys.stderr.write(f"{misuse}\n")
-    else:
-        show()
+    said = misuse.format_message() if hasattr(misuse, "format_message") else str(misuse)
+    if screen.as_json or show is None:
+        hint = f"see {_verb()} --help"
+        return _refuse(screen, InterlockError(code="usage", where=_verb(), got=said, hint=hint, exit=Exit.USAGE))
+    show()
+    return int(Exit.USAGE)
 
 
 def _internal(fault: Exception) -> InterlockError:
