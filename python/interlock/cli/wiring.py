@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interlock.errors import InterlockError
 from interlock.ports.driver import Driver
@@ -70,14 +71,22 @@ def make_driver(configuration: dict[str, Any]) -> Driver:
         camera_periods_ns=[int(each["period_ns"]) for each in plan["cameras"]],
         command_timeout_ns=int(plan["safe"]["command_timeout_ns"]),
         drives_then=str(lost["drives_then"]),
-        drives_kd=_damping(plan),
+        drives_kd=_damping(lost),
         log=None if log is None else Path(log),
     )
 
 
-def _damping(plan: dict[str, Any]) -> Any:
-    lost = plan["safe"]["policy_lost"]
-    return np.asarray(lost["kd"]) if lost.get("do") == "damp" else None
+def _damping(lost: dict[str, Any]) -> NDArray[np.float64] | None:
+    kd = lost.get("kd")
+    if kd is None and lost["drives_then"] == "damp":
+        raise InterlockError(
+            code="damp-gain-missing",
+            where="robot.yaml safe.supervisor_lost",
+            expected="`kd` here or in `policy_lost`",
+            got="none",
+            hint="a simulation has to know how strongly the drives damp by themselves",
+        )
+    return None if kd is None else np.asarray(kd, dtype=np.float64)
 
 
 def _user_driver(name: str, robot: dict[str, Any], options: dict[str, Any]) -> Driver:
