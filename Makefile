@@ -20,7 +20,8 @@ $(BIN)/.tools: requirements.lock
 	@touch $@
 
 $(BIN)/.built: $(BIN)/.tools $(RUST) pyproject.toml
-	$(BIN)/maturin develop --release --uv --quiet
+	@echo "building the Rust core (a few minutes the first time)"
+	$(BIN)/maturin develop --release --uv
 	@touch $@
 
 demo: $(BIN)/.built  ## the main job: checkpoint to guarded robot, in simulation, with a report
