@@ -12,11 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
+from benches.document import BEGIN, has_marks, put, render
 from benches.host import Load
 from benches.lab import ROOT, Lab, MeasurementError
 from benches.registry import Benchmark, benchmarks
 from benches.rows import FAILED, Row
-from benches.table import markdown, show
+from benches.table import show
 from interlock.artifact.environment import environment
 
 SCHEMA = "interlock.benchmark/1"
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         "environment": environment(),
         "benchmarks": [],
     }
+    measured: list[tuple[str, list[Row]]] = []
     before = Load.now()
     chosen = [each for each in known if not asked.only or each.name in asked.only]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -50,7 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             with Lab(is_quick=asked.quick, scale=asked.scale, on_job=status.update) as lab:
                 for each in chosen:
-                    code = max(code, _run(each, lab, console, document["benchmarks"]))
+                    rows: list[Row] = []
+                    measured.append((each.title, rows))
+                    code = max(code, _run(each, lab, console, document["benchmarks"], rows))
         except KeyboardInterrupt:
             document["interrupted"] = True
             code = INTERRUPTED
@@ -59,8 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     path = asked.json or OUT / f"{document['began'].replace(':', '-')}{'-quick' if asked.quick else ''}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if asked.markdown:
-        asked.markdown.write_text("\n".join(each["markdown"] for each in document["benchmarks"]), encoding="utf-8")
+    if asked.document and code != INTERRUPTED:
+        put(asked.document, render(document, measured))
     console.print(_closing(document, path), soft_wrap=True)
     return code
 
@@ -77,17 +81,18 @@ def _asked(known: list[Benchmark], arguments: list[str] | None) -> argparse.Name
         help="one benchmark, may be repeated: " + ", ".join(each.name for each in known),
     )  # fmt: skip
     parser.add_argument("--scale", type=float, default=1.0, metavar="X", help="measure X times as long")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables for a document as well")
+    parser.add_argument("--document", type=Path, metavar="FILE", help="put the tables between the marks of a document")
     parser.add_argument("--list", action="store_true", help="what there is")
     asked = parser.parse_args(arguments)
+    if asked.document and not has_marks(asked.document):
+        parser.error(f"--document: expected a file with the line {BEGIN}")
     if not 0.1 <= asked.scale <= 100:
         parser.error("--scale: expected 0.1 to 100")
     return asked
 
 
-def _run(each: Benchmark, lab: Lab, console: Console, done: list[dict[str, Any]]) -> int:
-    """One benchmark; what it had before Ctrl-C or a failure is kept and shown."""
-    rows: list[Row] = []
+def _run(each: Benchmark, lab: Lab, console: Console, done: list[dict[str, Any]], rows: list[Row]) -> int:
+    """One benchmark, into `rows`; what it had before Ctrl-C or a failure is kept and shown."""
     entry: dict[str, Any] = {"name": each.name, "title": each.title, "error": None}
     done.append(entry)
     try:
@@ -97,7 +102,6 @@ def _run(each: Benchmark, lab: Lab, console: Console, done: list[dict[str, Any]]
         entry["error"] = str(failure)
     finally:
         entry["rows"] = [row.as_json() for row in rows]
-        entry["markdown"] = markdown(each.title, rows)
         if rows:
             show(console, f"{each.name}: {each.title}", rows)
     if entry["error"]:

@@ -32,12 +32,14 @@ def main() -> int:
     from interlock import _core  # noqa: PLC0415
 
     crowding: list[float] = []
+    cost_us: list[float] = []
 
     def floor() -> I64:
         if job.floor_seconds <= 0:
             return NO_SAMPLES
-        before, began_s = Load.now(), time.monotonic()
+        before, began_s, used_ns = Load.now(), time.monotonic(), time.process_time_ns()
         late = _core.floor(float(job.rate_hz), job.floor_seconds, job.priority)
+        cost_us.append((time.process_time_ns() - used_ns) / 1e3 / late.size)
         if (share := before.crowding(Load.now(), time.monotonic() - began_s)) is not None:
             crowding.append(share)
         return late[FLOOR_WARMUP:]
@@ -47,6 +49,7 @@ def main() -> int:
         measured = measure(job, given)
         measured.floor_before, measured.floor_after = before, floor()
     measured.facts["crowding"] = crowding
+    measured.facts["floor_cpu_us_per_tick"] = cost_us
     measured.write(Path(sys.argv[1]))
     return 0
 

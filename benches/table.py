@@ -28,7 +28,7 @@ def show(console: Console, title: str, rows: Sequence[Row]) -> None:
 
 def cells(row: Row) -> list[str]:
     """One row. A withheld percentile shows a dash; the JSON says how many samples it would need."""
-    numbers = [_number(row.at(percent)) for percent in SHOWN] if row.percentiles else [_number(row.value), "", "", ""]
+    numbers = [number(row.at(percent)) for percent in SHOWN] if row.percentiles else [number(row.value), "", "", ""]
     verdict = row.verdict.value
     style = STYLES[row.verdict]
     text = f"{verdict}: {row.reason}" if row.reason and verdict else verdict or row.reason
@@ -37,7 +37,7 @@ def cells(row: Row) -> list[str]:
         "" if row.unit == "1" else row.unit,
         f"{row.n:,}",
         *numbers,
-        _number(row.largest) if row.percentiles else "",
+        number(row.largest) if row.percentiles else "",
         "" if row.ratio is None else f"{row.ratio:.2f}",
         ", ".join(target.text() for target in row.targets),
         f"[{style}]{text}[/{style}]" if text else "",
@@ -54,7 +54,8 @@ def markdown(title: str, rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Three digits that count."""
     if value is None:
         return "-"
     if value == 0 or abs(value) >= 100:

@@ -25,13 +25,16 @@ def cpu_per_tick(lab: Lab) -> Iterator[Row]:
     # The median does not count what the machine did to somebody else meanwhile; the sum would be subtracted too much.
     network_us = float(np.median(measured.of("infer_ns"))) / 1e3 * measured.of("infer_ns").size / max(ticks, 1)
     floor = Floor.around([measured], shares_processors=True)
+    besides_us = used["supervisor"] + used["worker"] - network_us
+    bare_us = float(measured.facts["floor_cpu_us_per_tick"][-1])  # the first one also locks the memory
     yield single(
         "processor time per tick", "supervisor and worker without the network", n=ticks, unit="us",
-        value=used["supervisor"] + used["worker"] - network_us, noise=floor.noise(), targets=TARGET,
+        value=besides_us, ratio=besides_us / bare_us, against="processor time of the bare loop per tick", noise=floor.noise(), targets=TARGET,
         problems=problems_of(measured), conditions={**conditions_of(measured, floor), "parts_us": {**used, "network": network_us}},
     )  # fmt: skip
     for name in ("supervisor", "worker"):
         yield single("processor time per tick", f"{name}, all of it", used[name], n=ticks, unit="us")
+    yield single("processor time per tick", "a bare loop that only sleeps and wakes", bare_us, n=ticks, unit="us")
     seconds = 1.0 if lab.is_quick else 4.0
     one, default = lab.in_turn(
         [

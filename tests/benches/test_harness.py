@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="the benchmarks make their networks with onnx")
 
+from benches.document import BEGIN, END, has_marks, put
 from benches.floor import Floor
 from benches.job import Job, Measured, pooled
 from benches.registry import benchmarks
@@ -188,6 +189,16 @@ def first_child(process: subprocess.Popen[str]) -> int:
         if found := children.read_text().split():
             return int(found[0])
     pytest.fail("ended before it measured anything")
+
+
+def test_tables_go_between_the_marks_of_a_document_and_nowhere_else(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"above\n{BEGIN}\nold\n{END}\nbelow\n")
+    assert has_marks(page)
+    put(page, "new")
+    assert page.read_text() == f"above\n{BEGIN}\nnew\n{END}\nbelow\n"
+    page.write_text("no marks")
+    assert run("--document", page).returncode == 2
 
 
 def test_a_row_is_readable_in_a_document():
