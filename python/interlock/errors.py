@@ -1,4 +1,4 @@
-"""One exception family. The call site passes facts; the class writes the sentence; `code` never changes once published."""
+"""One exception family. The call site passes facts, the class writes the sentence; a published `code` never changes."""
 
 from __future__ import annotations
 
