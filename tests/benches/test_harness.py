@@ -20,6 +20,8 @@ from benches.registry import benchmarks
 from benches.rows import Target, Verdict, sampled, single
 from benches.table import markdown
 
+from benches import registry
+
 ROOT = Path(__file__).parents[2]
 NAMES = {"control_work", "handoff", "lateness", "cpu_per_tick", "recording", "start", "preprocess", "guard"}
 TICKS_FOR_P99 = 662
@@ -199,6 +201,23 @@ def test_tables_go_between_the_marks_of_a_document_and_nowhere_else(tmp_path):
     assert page.read_text() == f"above\n{BEGIN}\nnew\n{END}\nbelow\n"
     page.write_text("no marks")
     assert run("--document", page).returncode == 2
+
+
+def test_the_example_in_the_document_registers_and_measures(monkeypatch):
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    code = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.setattr(registry, "_registered", {})
+    names: dict = {}
+    exec(compile(code, "docs/benchmarks.md", "exec", dont_inherit=True), names)
+    assert list(registry._registered) == ["name"]
+
+    class StandIn:
+        def one(self, job):
+            return Measured(job=job, series={"work_ns": np.full(1000, 5000)}, floor_before=np.full(1000, 50_000),
+                            floor_after=np.full(1000, 50_000))  # fmt: skip
+
+    (row,) = names["name"](StandIn())
+    assert row.verdict is Verdict.REACHED
 
 
 def test_a_row_is_readable_in_a_document():
