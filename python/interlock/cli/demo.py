@@ -191,7 +191,8 @@ class _Stage:
 
     def _into_motion(self, seed: int) -> str:
         task = self._session.reset(seed)
-        self._session.begin(task=task, goal=None)
+        if self._session.begin(task=task, goal=None) is not None:
+            raise KeyboardInterrupt
         deadline = _core.monotonic_ns() + int(PATIENCE_S * 1e9)
         while _core.monotonic_ns() < deadline:
             if self._paced.speed_si() > MOTION_RAD_PER_S:

@@ -186,7 +186,13 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
         PacedRun(bound, options) as paced,
     ):
         _say_granted(screen, paced, asked)
-        session = Session(paced, operator, noted, on_status=lambda status: screen.update(_status_line(status)))
+        session = Session(
+            paced,
+            operator,
+            noted,
+            on_status=lambda status: screen.update(_status_line(status)),
+            on_refused=lambda refusal: screen.detail(" · ".join(refusal.lines())),
+        )
         if not simulated:
             _confirm(bound, asked)
         for number in range(asked.episodes):
@@ -203,7 +209,9 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
                 )
                 line.text = _episode_text(result)
             results.append(result)
-            if result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
+            # What a fallback stopped on a real robot starts again by a person's decision alone.
+            is_latched = result.ended is Ended.FALLBACK and not simulated
+            if is_latched or result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
                 break
         final = paced.stop(go_to_rest=not noted.received and not operator.closed)
     return _paced_result(bound, asked, folder, screen, results, final, noted.received)

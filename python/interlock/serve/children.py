@@ -24,22 +24,27 @@ class Child:
         process: The process.
         pidfd: Its handle in the kernel: readable once it has ended, and never another process's.
         admin: Our end of a simulation's side channel.
+        asked: Requests sent over it.
         refusal: Memory in which it leaves why it refused to start.
     """
 
     process: subprocess.Popen[bytes]
     pidfd: int
     admin: socket.socket | None = None
+    asked: int = 0
     refusal: int = -1
 
     def ask(self, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
         """Asks a simulation for something. Raises `InterlockError` when it cannot answer."""
         if self.admin is None:
             raise InterlockError(code="not-simulated", where="driver", expected="a simulated robot", got="a real one")
+        self.asked += 1
         self.admin.settimeout(timeout_s)
         try:
-            self.admin.send(json.dumps(request).encode())
-            reply: dict[str, Any] = json.loads(self.admin.recv(65536) or b'{"error": "ended"}')
+            self.admin.send(json.dumps({**request, "id": self.asked}).encode())
+            reply: dict[str, Any] = {}
+            while reply.pop("id", None) != self.asked:  # what comes late answers something that nobody waits for
+                reply = json.loads(self.admin.recv(65536) or json.dumps({"error": "ended", "id": self.asked}))
         except (OSError, ValueError) as cause:
             raise InterlockError(code="driver-dead", where="driver", got=str(cause)) from None
         if "error" in reply:

@@ -81,7 +81,7 @@ def _serve_admin(driver: Driver, admin: socket.socket) -> bool:
         return True
     request = json.loads(line)
     if request.get("do") == "end":
-        admin.send(b"{}")
+        admin.send(json.dumps({"id": request.get("id")}).encode())
         return False
     answer = getattr(driver, "admin", None)
     try:
@@ -89,5 +89,5 @@ def _serve_admin(driver: Driver, admin: socket.socket) -> bool:
     except (InterlockError, ValueError, KeyError) as cause:
         reply = {"error": str(cause)}
     with contextlib.suppress(OSError):
-        admin.send(json.dumps(reply).encode())
+        admin.send(json.dumps({**reply, "id": request.get("id")}).encode())
     return True

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ BELOW_CONTROL = (
     5  # priorities between control thread, driver and worker: a busy worker cannot starve the robot's driver
 )
 RETRY_S = 0.05
+END_S = 2.0  # for a simulation to close by itself
 POLL_NS = 5_000_000
 
 
@@ -108,6 +110,10 @@ class PacedRun:
         velocity = self.bound.velocity(goal)
         self.supervisor.set_goal(velocity, tokens, task or "")
 
+    def set_velocity(self, goal: tuple[float, float, float]) -> None:
+        """Gives the running policy another velocity goal. Raises `InterlockError` when the policy does not take it."""
+        self.supervisor.set_goal(self.bound.velocity(goal), None, "")
+
     def status(self) -> dict[str, Any]:
         """The loop's counters; `mode_name`, `cause` and `request_refused` in words."""
         status = self.supervisor.status()
@@ -160,9 +166,9 @@ class PacedRun:
         speeds = self.bound.to_si(flat)[self.bound.joints : 2 * self.bound.joints]
         return float(np.max(np.abs(speeds)))
 
-    def ask_simulation(self, request: dict[str, Any]) -> dict[str, Any]:
+    def ask_simulation(self, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
         """Reset, outcome, frozen camera: simulations only."""
-        return self.driver.ask(request)
+        return self.driver.ask(request, timeout_s)
 
     def replace_worker(self) -> None:
         """Starts a worker of the next generation. It takes over only after an explicit `recover`."""
@@ -269,8 +275,9 @@ class PacedRun:
             if child is None:
                 continue
             if child.admin is not None and child.process.poll() is None:
-                with contextlib.suppress(InterlockError):
+                with contextlib.suppress(InterlockError, subprocess.TimeoutExpired):
                     child.ask({"do": "end"}, timeout_s=1.0)
+                    child.process.wait(END_S)  # a signal now would interrupt what it does last
             with contextlib.suppress(OSError):
                 child.end()
 

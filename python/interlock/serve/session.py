@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 from interlock import _core
 from interlock.errors import InterlockError
-from interlock.serve.operator import Operator, Said
+from interlock.serve.operator import MARKS, Operator, Said
 from interlock.serve.paced import PacedRun
 
 ARM_TIMEOUT_S = 15.0
@@ -20,6 +21,8 @@ STOP_TIMEOUT_S = 15.0
 LISTEN_S = 0.02
 REST_RAD_PER_S = 0.01
 STILL_S = 0.25
+ASK_S = 0.05
+SIMULATION_S = 0.5  # longer than this nobody waits for a simulation that does not answer
 SETTLE_TIMEOUT_S = 2.0
 RESTING = ("Holding", "Faulted", "Idle")
 
@@ -90,12 +93,14 @@ class Session:
         operator: Who steers.
         signals: Signals so far.
         on_status: Called with every status polled, for a display.
+        on_refused: Called with what an operator asked for in vain; the run goes on as it was.
     """
 
     run: PacedRun
     operator: Operator
     signals: Signals
     on_status: Callable[[dict[str, Any]], None] | None = None
+    on_refused: Callable[[InterlockError], None] | None = None
 
     def episode(
         self,
@@ -119,9 +124,11 @@ class Session:
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
         """
-        self.begin(task=task, goal=goal)
         began = _core.monotonic_ns()
-        result = self._watch(began, seconds, simulated=simulated)
+        result = self.begin(task=task, goal=goal)
+        if result is None:
+            began = _core.monotonic_ns()
+            result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
         result.task = task or ""
         if rest or _stays(result):
@@ -136,21 +143,24 @@ class Session:
         answer = self.run.ask_simulation({"do": "reset", "seed": seed, "task": task})
         return str(answer["task"])
 
-    def begin(self, *, task: str | None, goal: tuple[float, float, float] | None) -> None:
-        """Arms and starts. Raises `InterlockError` when either is refused."""
+    def begin(self, *, task: str | None, goal: tuple[float, float, float] | None) -> EpisodeResult | None:
+        """Arms and starts; returns why not if somebody stopped it. Raises `InterlockError` when refused."""
         self.run.retask(task, goal)
-        self._arm()
-        self._start()
-
-    def _arm(self) -> None:
         what = "recover" if self.run.mode() == "Holding" else "arm"
-        if self.run.ask(what, "Armed", timeout_s=ARM_TIMEOUT_S) is None:
-            raise self._refused(what)
-
-    def _start(self) -> None:
+        ended = self._reach(what, "Armed", timeout_s=ARM_TIMEOUT_S)
         # Before the start the robot may be moving to its start pose; until it is there, starting is refused.
-        if self.run.ask("start", "Running", "Degraded", timeout_s=START_TIMEOUT_S) is None:
-            raise self._refused("start")
+        return ended or self._reach("start", "Running", "Degraded", timeout_s=START_TIMEOUT_S)
+
+    def _reach(self, what: str, *wanted: str, timeout_s: float) -> EpisodeResult | None:
+        """Requests until one of the modes is reached; a stop, a signal or a closed terminal is heard at any time."""
+        deadline = _core.monotonic_ns() + int(timeout_s * 1e9)
+        before = self.run.mode()
+        while (ended := self._asked_to_end(0.0, is_running=False)) is None:
+            if self.run.ask(what, *wanted, timeout_s=ASK_S) is not None:
+                return None
+            if self.run.mode() != before or _core.monotonic_ns() >= deadline:
+                raise self._refused(what)
+        return ended
 
     def _refused(self, what: str) -> InterlockError:
         status = self.run.status()
@@ -162,47 +172,76 @@ class Session:
         )
 
     def _watch(self, began: int, seconds: float, *, simulated: bool) -> EpisodeResult:
+        outcome: dict[str, Any] = {}
         while True:
-            for said in self.operator.listen(LISTEN_S):
-                if (result := self._obey(said)) is not None:
-                    return result
+            if (ended := self._asked_to_end(LISTEN_S, is_running=True)) is not None:
+                return ended
             status = self.run.status()
             if self.on_status is not None:
                 self.on_status(status)
-            if self.signals.received:
-                closed = signal.SIGHUP in self.signals.received
-                return EpisodeResult(Ended.TERMINAL if closed else Ended.SIGNAL)
-            if self.operator.closed:
-                return EpisodeResult(Ended.TERMINAL)
             if status["mode_name"] in ("Stopping", *RESTING):
                 return EpisodeResult(Ended.FALLBACK, cause=str(status.get("cause", "")))
             if simulated:
-                outcome = self.run.ask_simulation({"do": "outcome"})
-                if outcome["success"]:
+                with contextlib.suppress(InterlockError):  # what a silent driver means the core decides
+                    outcome = self.run.ask_simulation({"do": "outcome"}, timeout_s=SIMULATION_S)
+                if outcome.get("success"):
                     return EpisodeResult(Ended.SUCCESS, outcome=outcome)
-                if outcome["fallen"] or outcome["diverged"]:
+                if outcome.get("fallen") or outcome.get("diverged"):
                     return EpisodeResult(Ended.FALLEN, outcome=outcome)
             if (_core.monotonic_ns() - began) / 1e9 >= seconds:
-                return EpisodeResult(Ended.TIME, outcome=outcome if simulated else {})
+                return EpisodeResult(Ended.TIME, outcome=outcome)
+
+    def _asked_to_end(self, listen_s: float, *, is_running: bool) -> EpisodeResult | None:
+        """Hears operator, signals and terminal; an episode that does not run yet cannot be marked."""
+        for said in self.operator.listen(listen_s):
+            if said.word in MARKS and not is_running:
+                continue
+            if (result := self._obey(said)) is not None:
+                return result
+        if self.signals.received:
+            closed = signal.SIGHUP in self.signals.received
+            return EpisodeResult(Ended.TERMINAL if closed else Ended.SIGNAL)
+        return EpisodeResult(Ended.TERMINAL) if self.operator.closed else None
 
     def _obey(self, said: Said) -> EpisodeResult | None:
-        if said.word == "task":
-            self.run.retask(said.text)
-        elif said.word == "goal":
-            self.run.retask(None, said.velocity)
-        elif said.word == "success":
+        if said.word == "success":
             return EpisodeResult(Ended.SUCCESS)
-        elif said.word == "failure":
+        if said.word == "failure":
             return EpisodeResult(Ended.FAILURE)
-        elif said.word in ("stop", "quit", "disarm"):
+        if said.word in ("stop", "quit", "disarm"):
             return EpisodeResult(Ended.OPERATOR, cause=said.word)
-        else:
-            self.run.request(said.word)
+        try:
+            if said.word == "task":
+                self.run.retask(said.text)
+            elif said.word == "goal":
+                self.run.set_velocity(said.velocity)
+            else:
+                self.run.request(said.word)
+        except InterlockError as refusal:
+            self._tell(refusal)
+        except _core.CoreError as refusal:
+            self._tell(InterlockError(code=refusal.code, where=f"operator: {said.word}", got=str(refusal)))
         return None
+
+    def _tell(self, refusal: InterlockError) -> None:
+        """What an operator asks for in vain changes nothing: a typing error stops no robot."""
+        if self.on_refused is not None:
+            self.on_refused(refusal)
+
+    def _insist(self, what: str) -> None:
+        """Requests even where the mailbox is full of what others ask."""
+        deadline = _core.monotonic_ns() + int(STOP_TIMEOUT_S * 1e9)
+        while _core.monotonic_ns() < deadline:
+            try:
+                self.run.request(what)
+            except _core.CoreError:
+                if not self.run.wait(LISTEN_S):
+                    continue
+            return
 
     def _rest(self, result: EpisodeResult) -> None:
         if result.ended is not Ended.FALLBACK:
-            self.run.request("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
+            self._insist("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
         self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
         # The command rests before the robot does; whoever ends the loop next must not cut that short.
         began = moved = _core.monotonic_ns()
@@ -211,7 +250,7 @@ class Session:
                 moved = now
             self.run.wait(LISTEN_S)
         if _stays(result):
-            self.run.request("disarm")
+            self._insist("disarm")
             self.run.wait_mode("Idle", timeout_s=STOP_TIMEOUT_S)
 
 
