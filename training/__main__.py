@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -41,6 +42,8 @@ def main() -> int:
     say(f"exported graph against torch: largest difference {difference:.1e}")
     met = results.measure(arguments.workers, difference, say) and difference < LARGEST_DIFFERENCE
     say("targets met" if met else "targets missed")
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    say(f"processor time {sum(each.ru_utime + each.ru_stime for each in used) / 60:.0f} min")
     return 0 if met else 1
 
 

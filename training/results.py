@@ -22,10 +22,11 @@ PER_COLOUR = 0.80
 UNDER_MISTAKE = 0.08
 
 MAIN = "handovers faded"
+UNFADED = "handovers as they come"
 MANNERS = {
     MAIN: Manner(),
     "handovers faded, 40 ms latency": Manner(latency_ticks=8),
-    "handovers as they come": Manner(fade_ns=0),
+    UNFADED: Manner(fade_ns=0),
 }
 
 
@@ -88,7 +89,7 @@ def _motions(played: dict[str, list[Episode]]) -> list[str]:
     lines = ["## How hard the targets move", ""]
     lines += ["Absolute derivatives of the targets at the servo rate, unguarded, 99.9th percentile / maximum.", ""]
     lines += ["| targets | quantity | " + " | ".join(JOINTS) + " |", "|---|---|" + "---|" * len(JOINTS)]
-    inside = [part for episode in played[MAIN] for part in episode.between_handovers()]
+    inside = [part for episode in played[UNFADED] for part in episode.between_handovers()]
     tables: dict[str, Sequence[NDArray[np.float64]]] = {"inside a chunk": inside}
     tables |= {name: [episode.targets_rad for episode in episodes] for name, episodes in played.items()}
     for name, parts in tables.items():
