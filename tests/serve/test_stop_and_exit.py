@@ -28,7 +28,7 @@ def say(word, folder):
         client.sendall(f"{word}\n".encode())
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, "stop", "quit"], ids=str)
+@pytest.mark.parametrize("how", [signal.SIGTERM, "stop", "quit", "lost"], ids=str)
 def test_only_an_orderly_exit_goes_to_the_rest_pose(arm_policy, tmp_path, how):
     bound = load_bound(arm_policy, arm_policy.parent / "robot.yaml")
     options = PacedOptions(
@@ -46,7 +46,12 @@ def test_only_an_orderly_exit_goes_to_the_rest_pose(arm_policy, tmp_path, how):
             pose = run.bound.to_si(_state(run))[:4]
             if not acted and status["mode_name"] == "Running" and np.abs(pose - HOME).max() > 3 * FAR_RAD:
                 acted.append(how)
-                say(how, tmp_path) if isinstance(how, str) else os.kill(os.getpid(), how)
+                if how == "lost":
+                    os.kill(run.worker.process.pid, signal.SIGKILL)
+                elif isinstance(how, str):
+                    say(how, tmp_path)
+                else:
+                    os.kill(os.getpid(), how)
 
         session.on_status = act
         session.episode(task=TASK, goal=None, seconds=10, simulated=True, rest=False)
@@ -56,7 +61,7 @@ def test_only_an_orderly_exit_goes_to_the_rest_pose(arm_policy, tmp_path, how):
     last = recording.ticks.target[recording.ticks.sent][-1]
     is_home = np.abs(last - HOME).max() < FAR_RAD
     assert is_home == (how == "quit")
-    assert {mode.cause for mode in recording.modes} == {"", "operator-stop"}
+    assert {mode.cause for mode in recording.modes} == {"", "worker-dead" if how == "lost" else "operator-stop"}
 
 
 def _state(run):

@@ -118,8 +118,8 @@ class Session:
             goal: Velocity goal, for a policy that takes one.
             seconds: Longest duration.
             simulated: The driver can say how the episode stands.
-            rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`. A stop, a signal
-                or a closed terminal always ends here, where the robot came to rest: leaving is for who asked for it.
+            rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`. What was
+                stopped, by whomever, ends here, where the robot came to rest: going elsewhere is for who asked for it.
 
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
@@ -255,6 +255,6 @@ class Session:
 
 
 def _stays(result: EpisodeResult) -> bool:
-    """Whether the robot stays where it came to rest: after a stop, a signal or a closed terminal, not after `quit`."""
+    """Whether the robot stays where it came to rest: after any stop but `quit`, whoever or whatever it came from."""
     is_stop = result.ended is Ended.OPERATOR and result.cause != "quit"
-    return is_stop or result.ended in (Ended.SIGNAL, Ended.TERMINAL)
+    return is_stop or result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.FALLBACK)
