@@ -241,6 +241,9 @@ def _paced_result(
         f"ticks: {final.get('executed', 0)} of {final.get('planned', 0)} on time, {final.get('missed', 0)} missed · "
         f"guard limited {final.get('limited', 0)}, refused {final.get('refused', 0)}"
     )
+    recording = final.get("recording") or {}
+    if recording.get("error") or not (folder / "run.mcap").exists():
+        screen.say(f"the recording is not whole: {recording.get('error') or 'its file is gone'}")
     _finish(screen, bound, folder, rows, successes, asked, code, {"clock": "monotonic", "counters": counters})
     return int(code)
 
@@ -276,14 +279,17 @@ def _finish(
 def _say_granted(screen: Screen, paced: PacedRun, asked: Asked) -> None:
     granted = paced.granted
     real_time = granted.get("scheduler") == "fifo"
-    if asked.realtime == "require" and not real_time:
+    refused = [str(each) for each in granted.get("refused", [])]
+    if asked.realtime == "require" and not (real_time and granted.get("complete")):
         raise InterlockError(
             code="realtime-refused",
             where="--realtime require",
-            expected="SCHED_FIFO",
-            got=str(granted.get("scheduler")),
+            expected="everything that was asked of the kernel",
+            got="; ".join(refused) or str(granted.get("scheduler")),
             hint="run as root, or give the user CAP_SYS_NICE and CAP_IPC_LOCK",
         )
+    if refused:
+        screen.detail(f"the kernel refused: {'; '.join(refused)}")
     memory = "locked" if granted.get("memory_locked") else "not locked"
     screen.detail(
         f"real-time: {granted.get('scheduler')} {granted.get('priority') or ''} granted · memory {memory} · "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from interlock.errors import InterlockError
+from interlock.errors import Exit, InterlockError
 
 REQUESTS = ("arm", "start", "stop", "recover", "takeover", "release", "disarm", "quit")
 MARKS = ("success", "failure")
@@ -77,6 +77,44 @@ def parse(line: str) -> Said:
     )
 
 
+def _listener(path: Path) -> socket.socket:
+    """A socket that this user alone may speak to. Raises `InterlockError` while another run listens there."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    mask = os.umask(0o177)
+    try:
+        # By its folder's descriptor: a socket's address holds 107 bytes only.
+        near = f"/proc/self/fd/{folder}/{path.name}"
+        if path.is_socket():
+            _clear(near, path)
+        listener.bind(near)
+    except BaseException:
+        listener.close()
+        raise
+    finally:
+        os.umask(mask)
+        os.close(folder)
+    return listener
+
+
+def _clear(near: str, path: Path) -> None:
+    """Takes away what a killed run left."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(near)
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise InterlockError(
+        code="run-busy",
+        where=str(path.parent),
+        expected="one run in a folder",
+        got="another one that listens there",
+        hint="end it first, or choose another folder with -o",
+        exit=Exit.CONFLICT,
+    )
+
+
 @dataclass(slots=True)
 class Operator:
     """Listens to the keyboard (when standard input is a terminal) and to a local socket.
@@ -98,12 +136,7 @@ class Operator:
 
     def __enter__(self) -> Operator:
         if self.socket_path is not None:
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-            mask = os.umask(0o177)
-            try:
-                listener.bind(str(self.socket_path))
-            finally:
-                os.umask(mask)
+            listener = _listener(self.socket_path)
             listener.listen(MOST_CLIENTS)
             listener.setblocking(False)
             self._listener = listener
