@@ -148,10 +148,10 @@ def test_a_budget_below_the_effect_of_jitter_is_inconclusive(built_tiny, verify_
 
 
 def test_a_rollout_that_is_too_short_is_inconclusive(built_tiny, verify_tiny):
-    from interlock.release.observe import made_up_rollout
+    from interlock.release.observe import Walked, made_up_rollout
 
     def short(plan, graph, *, steps, seed, task):
-        return made_up_rollout(plan, 30, tasks=(), seed=seed)
+        return Walked(observations=made_up_rollout(plan, 30, tasks=(), seed=seed))
 
     evidence = verify_tiny(built_tiny(), rollout=short).evidence
     assert evidence.verdict is Verdict.INCONCLUSIVE

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock import _core
 from interlock.artifact.observations import Observations
 from interlock.cli.wiring import make_plant
+from interlock.release.observe import Walked
 from interlock.runtime.bound import Bound
 from interlock.runtime.library import onnxruntime_library
 from interlock.runtime.lockstep import Episode, Moment, run_lockstep
@@ -27,8 +29,8 @@ class SimRollout:
         self._folder = folder
         self._tokenizer = tokenizer
 
-    def __call__(self, plan: dict[str, Any], graph: bytes, *, steps: int, seed: int, task: str) -> Observations:
-        """What the policy sees at every inference of `steps` control periods from its start."""
+    def __call__(self, plan: dict[str, Any], graph: bytes, *, steps: int, seed: int, task: str) -> Walked:
+        """What the policy sees at every inference of `steps` control periods from its start, and how that went."""
         bound = Bound(
             name="rollout",
             plan=plan,
@@ -44,7 +46,16 @@ class SimRollout:
         states: list[NDArray[np.float64]] = []
         images: dict[str, list[NDArray[np.uint8]]] = {each["name"]: [] for each in plan["cameras"]}
 
+        started: list[int] = []
+        refused: list[str] = []
+
         def note(moment: Moment) -> str | None:
+            if moment.mode == "Running" and not started:
+                started.append(moment.number)
+            if moment.mode == "Stopping":
+                codes = ", ".join(_core.code_word(code) for code in moment.done.codes)
+                refused.append(f"stopped {_seconds(plan, moment.number - started[0])} after its start: {codes}")
+                return "quit"
             if moment.done.offered and moment.mode == "Running":
                 states.append(moment.flat.copy())
                 for name, pixels in zip(images, moment.images, strict=True):
@@ -55,9 +66,9 @@ class SimRollout:
         episode = Episode(
             seconds=seconds, seed=seed, task=task or None, goal=goal, stop_on_success=False, record_images="none"
         )
-        run_lockstep(bound, make_plant(self._driver, bound), episode, watch=note)
+        result = run_lockstep(bound, make_plant(self._driver, bound), episode, watch=note)
         made = len(states)
-        return Observations(
+        observations = Observations(
             joints=tuple(plan["joints"]["names"]),
             state=np.stack(states) if states else np.zeros((0, 3 * bound.joints + 10)),
             images={name: np.stack(taken) for name, taken in images.items() if taken},
@@ -66,6 +77,18 @@ class SimRollout:
             task=np.full(made, 0 if task else -1, dtype=np.int64),
             origin="simulation",
         )
+        ended = refused[0] if refused else ""
+        if not started:
+            ended = f"never started: {result.status['request_refused'] or result.status['cause'] or result.modes[-1]}"
+        elif result.outcome.fallen or result.outcome.diverged:
+            word = "fell" if result.outcome.fallen else "made the physics diverge"
+            ended = f"{word} {_seconds(plan, result.ticks - started[0])} after its start"
+        acted = (result.limited + result.refused) / max(1, result.ticks - started[0] if started else 0)
+        return Walked(observations=observations, ended=ended, acted=acted, codes=result.codes)
+
+
+def _seconds(plan: dict[str, Any], ticks: int) -> str:
+    return f"{ticks * plan['timing']['tick_ns'] / 1e9:.2f} s"
 
 
 def _middle_goal(plan: dict[str, Any]) -> tuple[float, float, float] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +19,31 @@ _PULL = 0.05  # of the way back, per step
 _STILL = 50  # steps between two goals
 
 
-class Rollout(Protocol):
-    """Runs a policy in closed loop on its simulated robot and records what it sees, at every inference."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    """A rollout and how it went.
 
-    def __call__(self, plan: Plan, graph: bytes, *, steps: int, seed: int, task: str) -> Observations:
+    Attributes:
+        observations: What the policy saw, at every inference.
+        ended: Why it ended before its time, in words; empty where it did not.
+        acted: Share of ticks in which the guard changed or refused a command.
+        codes: How often each code acted.
+    """
+
+    observations: Observations
+    ended: str = ""
+    acted: float = 0.0
+    codes: Mapping[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """How it went, as evidence carries it."""
+        return {"ended": self.ended, "acted": self.acted, "codes": dict(self.codes)}
+
+
+class Rollout(Protocol):
+    """Runs a policy in closed loop on its simulated robot, behind the guard, and records what it sees."""
+
+    def __call__(self, plan: Plan, graph: bytes, *, steps: int, seed: int, task: str) -> Walked:
         """`steps` control periods from reset. `task` is empty for a policy without language."""
 
 

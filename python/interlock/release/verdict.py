@@ -17,7 +17,14 @@ from .leg_runs import Leg
 F64 = NDArray[np.float64]
 
 FEWEST_SAMPLES = 8
-RESPONSE = "parity: inspect the operator and the precision where the first difference stands; do not run this engine"
+MOST_ACTED = 0.2  # share of ticks; the policies measured here: 0 for walkers, see docs/wrong-contracts.md for the arm
+INPUT_DIFFERENCE = 1e-3  # in the tensor's own numbers; the same preprocessing written twice differs by 1e-6
+
+PARITY = "parity: inspect the operator and the precision where the first difference stands; do not run this engine"
+CONTRACT = (
+    "contract: compare contract.yaml with what the policy was trained on (order, units, scales, colours, rate); "
+    "do not run it"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +35,13 @@ class Judged:
         verdict: PASS, FAIL or INCONCLUSIVE.
         failures: What is wrong.
         doubts: Why a pass could not be trusted.
+        response: What to do about a failure.
     """
 
     verdict: Verdict
     failures: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    response: str = PARITY
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +59,8 @@ class Findings:
         mistakes: Effect of each mistake per dimension.
         jitter: Effect of 1e-6 per dimension.
         inputs: Largest difference of each input tensor between the source's preprocessing and ours.
+        ended: Why the simulated robot's rollout ended before its time.
+        acted: Share of its ticks in which the guard acted.
     """
 
     comparisons: dict[str, Comparison] = field(default_factory=dict)
@@ -62,15 +73,32 @@ class Findings:
     mistakes: Mapping[str, F64] = field(default_factory=dict)
     jitter: F64 | None = None
     inputs: dict[str, float] = field(default_factory=dict)
+    ended: str = ""
+    acted: float = 0.0
 
 
 def judge(found: Findings, budget: Budget) -> Judged:
     """PASS only when nothing is wrong and a wrong policy would have been noticed."""
-    failures = [*_output_failures(found), *_number_failures(found)]
+    contract = _contract_failures(found)
+    failures = [*_output_failures(found), *contract, *_number_failures(found)]
+    doubts = tuple(_doubts(found, budget))
+    response = CONTRACT if contract or found.acted > MOST_ACTED else PARITY
     if failures:
-        return Judged(verdict=Verdict.FAIL, failures=tuple(failures), doubts=tuple(_doubts(found, budget)))
-    doubts = _doubts(found, budget)
-    return Judged(verdict=Verdict.INCONCLUSIVE if doubts else Verdict.PASS, doubts=tuple(doubts))
+        return Judged(verdict=Verdict.FAIL, failures=tuple(failures), doubts=doubts, response=response)
+    return Judged(verdict=Verdict.INCONCLUSIVE if doubts else Verdict.PASS, doubts=doubts, response=response)
+
+
+def _contract_failures(found: Findings) -> list[str]:
+    """What no operator and no precision explains: the policy is shown, or understood, other than in training."""
+    failures = [
+        f"input {name} differs by {each:.3g} from what the source makes of the same observation: "
+        "the difference stands before the graph"
+        for name, each in found.inputs.items()
+        if not each <= INPUT_DIFFERENCE
+    ]
+    if found.ended:
+        failures.append(f"on its simulated robot: {found.ended}")
+    return failures
 
 
 def _output_failures(found: Findings) -> list[str]:
@@ -109,7 +137,9 @@ def _doubts(found: Findings, budget: Budget) -> list[str]:
     doubts = []
     if found.samples < FEWEST_SAMPLES:
         doubts.append(f"{found.samples} samples, {FEWEST_SAMPLES} needed")
-    if found.steps < found.wanted_steps:
+    if found.acted > MOST_ACTED:
+        doubts.append(f"on its simulated robot the guard acted in {found.acted:.0%} of the ticks")
+    if found.steps < found.wanted_steps and not found.ended:
         doubts.append(f"a rollout of {found.steps} control periods, {found.wanted_steps} wanted")
     if found.made_up_images:
         doubts.append("pictures were made up: random pixels prove nothing about a policy that sees")

@@ -27,7 +27,7 @@ from .compare import Budget
 from .framework import framework_of
 from .freeze_read import SAMPLES
 from .leg_runs import source_runner
-from .observe import Rollout, made_up_rollout, made_up_samples, periods_per_inference
+from .observe import Rollout, Walked, made_up_rollout, made_up_samples, periods_per_inference
 from .references import (
     OBSERVATIONS,
     REFERENCE,
@@ -35,7 +35,7 @@ from .references import (
     ROLLOUT_REFERENCE,
 )
 from .refusal import next_command
-from .verdict import RESPONSE, judge
+from .verdict import PARITY, judge
 from .verify_legs import Case, measure
 
 GATE = "verify"
@@ -108,15 +108,17 @@ def _verify(case: Case, rollout: Rollout | None, steps: int, seed: int, target: 
     if not why and evidence is not None:
         return Verified(folder=folder, evidence=evidence, is_unchanged=True, why="")
 
-    walk = _kept_rollout(folder, inputs) or _rollout(case, rollout, steps, seed)
+    walked = _kept_rollout(folder, inputs) or _rollout(case, rollout, steps, seed)
+    walk = walked.observations
     samples = _samples(case, walk)
     files: dict[str, bytes] = {OBSERVATIONS: samples.content(), ROLLOUT: walk.content()}
+    response = PARITY
     try:
-        found, results, references = measure(case, samples, walk, steps)
+        found, results, references = measure(case, samples, walked, steps)
         files[REFERENCE] = references["samples"].content(case.key(samples))
         files[ROLLOUT_REFERENCE] = references["rollout"].content(case.key(walk))
         judged = judge(found, case.budget)
-        verdict = judged.verdict
+        verdict, response = judged.verdict, judged.response
         results |= {"failures": list(judged.failures), "doubts": list(judged.doubts)}
     except ChildFailed as failure:
         verdict, results = Verdict.ERROR, {"failures": [str(failure)], "doubts": []}
@@ -130,7 +132,7 @@ def _verify(case: Case, rollout: Rollout | None, steps: int, seed: int, target: 
         environment=environment(),
         started_ns=started,
         ended_ns=now_ns(),
-        failure_response=RESPONSE,
+        failure_response=response,
     )
     return Verified(folder=folder.commit(files, evidence=made), evidence=made, is_unchanged=False, why=why)
 
@@ -186,21 +188,24 @@ def _due(folder: PolicyFolder, subject: Mapping[str, str], inputs: dict[str, str
     return folder.due(GATE, subject=subject, inputs={**inputs, **hashes})
 
 
-def _kept_rollout(folder: PolicyFolder, inputs: Mapping[str, str]) -> Observations | None:
+def _kept_rollout(folder: PolicyFolder, inputs: Mapping[str, str]) -> Walked | None:
     """The rollout of the last time, where it was recorded for the same robot, extent and policy."""
     evidence = folder.evidence(GATE)
     if evidence is None or ROLLOUT not in folder.lock.files:
         return None
     if any(evidence.inputs.get(key) != inputs[key] for key in ("binding", "source", "extent", "rollout by")):
         return None
-    return read_observations(folder.read(ROLLOUT), where=ROLLOUT)
+    how = evidence.results.get("closed loop")
+    if not isinstance(how, dict):
+        return None
+    return Walked(observations=read_observations(folder.read(ROLLOUT), where=ROLLOUT), **how)
 
 
-def _rollout(case: Case, rollout: Rollout | None, steps: int, seed: int) -> Observations:
+def _rollout(case: Case, rollout: Rollout | None, steps: int, seed: int) -> Walked:
     """What a policy sees from reset on: recorded on the simulated robot, else made up."""
     if rollout is None:
         count = -(-steps // periods_per_inference(case.plan))
-        return made_up_rollout(case.plan, count, tasks=case.tasks, seed=seed)
+        return Walked(observations=made_up_rollout(case.plan, count, tasks=case.tasks, seed=seed))
     if case.progress is not None:
         case.progress("rollout on the simulated robot")
     task = case.tasks[0] if case.tasks else ""

@@ -25,7 +25,7 @@ from .compare import Budget, Comparison, compare, drift, effect, flips
 from .framework import child_references
 from .leg_runs import RIGHT, Leg, Run, Walk, run_legs, source_runner
 from .mistakes import wrong_plans
-from .observe import periods_per_inference
+from .observe import Walked, periods_per_inference
 from .references import REFERENCE, ROLLOUT_REFERENCE, References, kept_references, made_for
 from .verdict import Findings, mistakes_as_json
 
@@ -82,15 +82,18 @@ class Case:
 
 
 def measure(
-    case: Case, samples: Observations, walk: Observations, steps: int
+    case: Case, samples: Observations, walked: Walked, steps: int
 ) -> tuple[Findings, dict[str, Any], dict[str, References]]:
     """Runs every leg; returns findings, their record, and the reference actions."""
+    walk = walked.observations
     found = Findings(
         expected_outputs=[(each.name, tuple(each.shape)) for each in case.binding.contract.outputs],
         samples=len(samples),
         steps=len(walk) * periods_per_inference(case.plan),
         wanted_steps=steps,
         made_up_images=bool(case.plan["cameras"]) and samples.origin == "synthetic",
+        ended=walked.ended,
+        acted=walked.acted,
     )
     sets = {"samples": samples, "rollout": walk}
     references = (_child_legs if case.framework.kind == "child" else _graph_legs)(case, found, sets)
@@ -98,6 +101,7 @@ def measure(
     results = _compare(case, found, references, sets)
     results["worst"] = _worst(case, found, results, sets)
     results |= {
+        "closed loop": walked.as_json(),
         "mistakes": mistakes_as_json(found, case.budget, case.names),
         "jitter": None if found.jitter is None else float(np.max(found.jitter)),
         "legs": {
