@@ -329,9 +329,11 @@ impl Supervisor {
         // Nobody travels blind: a robot that does not answer would leap to wherever the way has led once it does.
         let travels =
             matches!(self.mode, Mode::Armed | Mode::Stopping | Mode::Holding) && self.fallback.is_travelling();
-        if travels && freshness.state != Code::None {
-            self.lose(now_ns, freshness.state);
-            self.cause = freshness.state;
+        let is_known = self.align.sample().pos.iter().all(|position| position.is_finite());
+        let blind = if is_known { freshness.state } else { Code::NotFinite };
+        if travels && blind != Code::None {
+            self.lose(now_ns, blind);
+            self.cause = blind;
             if self.fallback.is_travelling() {
                 self.fallback.begin(Cause::Hold, &self.guard, self.align.sample());
             }

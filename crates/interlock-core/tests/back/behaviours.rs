@@ -330,3 +330,19 @@ fn a_pause_shorter_than_the_drives_wait_changes_nothing() {
     rig.sample.pos.iter_mut().for_each(|position| *position -= 0.01);
     assert_eq!(rig.skip(5).target, held);
 }
+
+#[test]
+fn nobody_travels_on_positions_that_are_no_numbers() {
+    let (mut rig, mut observers) = moving(|plan| {
+        plan.safe.on_exit = Behaviour::GoTo { pose: vec![-0.5, 0.3], duration_ns: 2_000 * MS, then: AfterMove::Hold };
+    });
+    rig.event(Event::Quit).unwrap();
+    (0..60).for_each(|_| watch(&mut observers, &rig.tick()));
+    rig.is_unknown = true;
+    let ticks = rig.until(30, |seen| {
+        watch(&mut observers, seen);
+        seen.mode == Mode::Holding
+    });
+    assert!(ticks > 1, "it brakes inside its limits");
+    assert_eq!(rig.supervisor.cause(), Code::NotFinite);
+}

@@ -34,6 +34,8 @@ pub struct Rig {
     pub sample: Sample,
     /// The robot answers: its sample advances and follows the command.
     pub is_sampling: bool,
+    /// Its positions are no numbers.
+    pub is_unknown: bool,
     /// The worker answers within the tick.
     pub is_answering: bool,
     /// What the policy answers, from time and joint; rows are a period apart.
@@ -72,6 +74,7 @@ impl Rig {
             now_ns: 0,
             sample,
             is_sampling: true,
+            is_unknown: false,
             is_answering: true,
             policy: calm,
             spoil: |_| (),
@@ -105,6 +108,9 @@ impl Rig {
         if self.is_sampling {
             self.sample.seq += 1;
             self.sample.capture_ns = self.now_ns;
+        }
+        if self.is_unknown {
+            self.sample.pos.fill(f64::NAN);
         }
         let offer = self.supervisor.observe(self.now_ns, skipped, Some(&self.sample));
         let mut chunk = None;
