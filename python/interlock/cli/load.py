@@ -11,7 +11,8 @@ from interlock.cli.given import given_text
 from interlock.contract.bind import bind
 from interlock.contract.binding import Binding
 from interlock.contract.text import load_contract, load_robot
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Problem
+from interlock.ports.reader import RobotNames
 from interlock.release.verified import require_verified
 from interlock.runtime.bound import Bound
 from interlock.runtime.library import onnxruntime_library
@@ -44,7 +45,22 @@ def named(policy: Path, robot: Path) -> Iterator[None]:
 def load_binding(folder: PolicyFolder, robot: Path) -> Binding:
     """Binds the folder's contract to a robot file. Raises `InterlockError` with everything that does not fit."""
     contract = load_contract(folder.contract_text, "contract.yaml")
-    return bind(contract, load_robot(robot_text(robot), robot.name))
+    binding = bind(contract, load_robot(robot_text(robot), robot.name))
+    problems = edited_problems(folder, binding)
+    if problems:
+        raise InterlockError(problems=problems, next="interlock check POLICY --robot ROBOT")
+    return binding
+
+
+def edited_problems(folder: PolicyFolder, binding: Binding) -> list[Problem]:
+    """Where a contract that was edited contradicts the checkpoint that it came with."""
+    if not (folder.edited or folder.lock.contract_edited):
+        return []
+    from interlock.adapters.readers import READERS
+    from interlock.release.contradict import folder_contradictions
+
+    names = RobotNames(type=binding.robot.type, joints=binding.robot.names)
+    return folder_contradictions(folder, binding.contract, READERS, names)
 
 
 def load_bound(policy: Path, robot: Path) -> Bound:

@@ -19,6 +19,7 @@ def freeze(
     robot: Path | None,
     answers: Path | None,
     contract: Path | None,
+    reader: str,
     samples: Path | None,
     output: Path | None,
     as_json: bool,
@@ -26,7 +27,9 @@ def freeze(
     """Freezes; returns the exit code."""
     screen = Screen(as_json=as_json)
     target = output or Path(f"{source.resolve().stem}.policy")
-    frozen = steps.freeze(screen, source, target, robot=robot, answers=answers, contract=contract, samples=samples)
+    frozen = steps.freeze(
+        screen, source, target, robot=robot, answers=answers, contract=contract, reader=reader, samples=samples
+    )
     screen.say(f"next: interlock check {target} --robot {robot or 'robot.yaml'}")
     screen.result(
         {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from interlock.adapters.readers import READERS
 from interlock.artifact.evidence import Evidence, Verdict
 from interlock.artifact.folder import PolicyFolder
 from interlock.cli.given import given_text
-from interlock.cli.load import LARGEST_TEXT, load_binding, robot_text, tokenizer_of
+from interlock.cli.load import LARGEST_TEXT, edited_problems, load_binding, robot_text, tokenizer_of
 from interlock.cli.rollout import SimRollout
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import simulated_driver
@@ -38,6 +39,7 @@ def freeze(
     robot: Path | None = None,
     answers: Path | None = None,
     contract: Path | None = None,
+    reader: str = "",
     samples: Path | None = None,
     number: str = "",
 ) -> Frozen:
@@ -47,6 +49,7 @@ def freeze(
             source,
             output,
             readers=READERS,
+            reader=reader,
             robot=None if robot is None else load_robot(robot_text(robot), robot.name),
             contract=None if contract is None else _text(contract, "contract"),
             answers=None if answers is None else read_answers(_text(answers, "answers"), where=answers.name),
@@ -76,6 +79,8 @@ def check(screen: Screen, policy: Path, robot: Path, *, number: str = "") -> Che
     with screen.step("check", number) as line:
         folder = PolicyFolder.open(policy)
         report = check_texts(folder.contract_text, robot_text(robot), robot_name=robot.name)
+        if report.binding is not None and (problems := edited_problems(folder, report.binding)):
+            report = replace(report, binding=None, problems=tuple(problems))
         line.text = f"{report.policy} on {report.robot}: {'fits' if report.fits else 'does not fit'}"
     for text in report.lines() if report.fits else ():
         screen.detail(text)

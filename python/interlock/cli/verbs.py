@@ -114,6 +114,9 @@ def freeze(
         Path | None,
         typer.Option(help="A contract written by hand, where the checkpoint says nothing.", readable=False),
     ] = None,
+    reader: Annotated[
+        str, typer.Option(help="Which reader, where several fit; `onnx` believes --contract.", show_default=False)
+    ] = "",
     samples: Annotated[
         Path | None, typer.Option(help="Raw observations (npz) to make golden samples from.", readable=False)
     ] = None,
@@ -124,7 +127,14 @@ def freeze(
     from interlock.cli import release as verb
 
     return verb.freeze(
-        source, robot=robot, answers=answers, contract=contract, samples=samples, output=output, as_json=as_json
+        source,
+        robot=robot,
+        answers=answers,
+        contract=contract,
+        reader=reader,
+        samples=samples,
+        output=output,
+        as_json=as_json,
     )
 
 

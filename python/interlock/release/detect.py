@@ -22,13 +22,22 @@ def choose_reader(source: SourceView, readers: Sequence[Reader], wanted: str, *,
         source_path: As it was typed, for the next command.
 
     Raises:
-        InterlockError: `reader-unknown`, `reader-ambiguous`, `reader-missing`, `pickle-refused`.
+        InterlockError: `reader-unknown`, `reader-unfit`, `reader-ambiguous`, `reader-missing`, `pickle-refused`.
     """
     typed = source_path or source.label
     if wanted:
         for each in readers:
-            if each.name == wanted:
+            if each.name == wanted and each.claims(source):
                 return each
+            if each.name == wanted:
+                raise InterlockError(
+                    code="reader-unfit",
+                    where=source.label,
+                    expected=f"a checkpoint that {wanted} reads",
+                    got=", ".join(source.names[:6]),
+                    hint="leave --reader out to let the files decide",
+                    next=f"interlock freeze {typed}",
+                )
         raise InterlockError(
             code="reader-unknown",
             where=f"--reader {wanted}",

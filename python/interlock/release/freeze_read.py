@@ -19,11 +19,12 @@ from interlock.contract.expand_contract import expand_contract
 from interlock.contract.expanded import ContractX
 from interlock.contract.model import Robot
 from interlock.contract.text import draft_contract
-from interlock.errors import InterlockError
+from interlock.errors import Exit, InterlockError
 from interlock.ports.reader import Reader, Reading, RobotNames
 
 from .answers import answer_text, needs_answer, refuse_unknown
 from .contract_text import write_contract
+from .contradict import contradictions, knowing_reading
 from .detect import choose_reader
 from .interface import require_same_tensors
 
@@ -86,6 +87,16 @@ def read_checkpoint(asked: Asked) -> Read:
     view = opened.view(robot=names, contract=asked.contract)
     reader = choose_reader(view, asked.readers, asked.reader, source_path=str(asked.source))
     reading = reader.read(view, asked.answers)
+    if asked.contract is not None and reading.tree:
+        raise InterlockError(
+            code="contract-not-taken",
+            where=f"{asked.source}: {reader.name}",
+            expected="no --contract: this checkpoint says itself what it was trained on",
+            got="one as well",
+            hint="leave --contract out; edit contract.yaml afterwards where a choice is yours",
+            next=f"interlock freeze {asked.source} -o {asked.target}",
+            exit=Exit.USAGE,
+        )
     text, used = _contract_text(reading, asked)
     draft = draft_contract(text, CONTRACT)
     if reading.asks or draft.asks:
@@ -93,14 +104,26 @@ def read_checkpoint(asked: Asked) -> Read:
         refuse_unknown(asked.answers, used, keys)
         raise needs_answer(reading.asks, [] if reading.asks else draft.unanswered(), source=str(asked.source))
     refuse_unknown(asked.answers, used, ())
+    contract = expand_contract(draft.known())
+    _refuse_contradictions(opened, names, contract, asked)
     return Read(
         opened=opened,
         reader=reader,
         reading=reading,
         text=text,
-        contract=expand_contract(draft.known()),
+        contract=contract,
         observations=_observations(opened, reading, asked.samples),
     )
+
+
+def _refuse_contradictions(opened: Source, names: RobotNames | None, contract: ContractX, asked: Asked) -> None:
+    """A contract that was given is held against files that say the same, unless a person said whom to believe."""
+    if asked.contract is None or asked.reader:
+        return
+    known = knowing_reading(opened.view(robot=names, contract=None), asked.readers)
+    problems = contradictions(contract, known) if known is not None else []
+    if problems:
+        raise InterlockError(problems=problems)
 
 
 def checked_files(read: Read) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from interlock.contract.binding import Binding
 from interlock.contract.canonical import digest
 from interlock.contract.identity import identity
 from interlock.errors import InterlockError
+from interlock.runtime.library import onnxruntime_library
 
 from .build import engine_record
 from .references import OBSERVATIONS, REFERENCE
@@ -28,7 +29,7 @@ def golden_samples(folder: PolicyFolder) -> tuple[Observations, Arrays]:
 
 
 def require_verified(folder: PolicyFolder, binding: Binding) -> Evidence:
-    """The evidence that lets a policy run: a PASS for exactly this graph, engine, contract and robot.
+    """The evidence that lets a policy run: a PASS for exactly this graph, engine, runtime library, contract and robot.
 
     Raises:
         InterlockError: `not-verified`.
@@ -42,6 +43,7 @@ def require_verified(folder: PolicyFolder, binding: Binding) -> Evidence:
             "engine": digest(record),
             "contract": identity(binding.contract),
             "binding": binding.identity,
+            "runtime library": sha256(onnxruntime_library().read_bytes()),
         }
         known = {**evidence.subject, **evidence.inputs}
         changed = [key for key, value in expected.items() if known.get(key) != value]

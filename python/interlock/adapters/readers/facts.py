@@ -43,6 +43,7 @@ class Questions:
         self._answers = answers
         self.open: list[Ask] = []
         self.taken: list[str] = []
+        self.notes: list[str] = []  # answers that differ from everything that speaks for one
 
     def fact(self, ask: Ask) -> Fact:
         """The answer to `ask`, or a stand-in while it is open."""
@@ -66,7 +67,14 @@ class Questions:
                 got=repr(value)[:80],
                 hint=ask.question,
             )
+        if ask.candidates and all(value != each.value for each in ask.candidates):
+            known = "; ".join(f"{_brief(each.value)}: {each.evidence}" for each in ask.candidates)
+            self.notes.append(f"{ask.key} answered with {_brief(value)}, which differs from {known}")
         return said(value)
+
+
+def _brief(value: Any) -> str:
+    return f"{len(value)} entries" if isinstance(value, (dict, list)) else str(value)
 
 
 def velocity_choices(joint_pos_rad: float = 0.15) -> dict[str, Any]:

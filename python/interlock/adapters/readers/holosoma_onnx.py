@@ -129,6 +129,7 @@ class HolosomaReader:
             notes=(
                 "observation terms are concatenated alphabetically by their upstream names: read so",
                 "`heading` in command_ranges belongs to a controller of the training, not to the policy: left out",
+                *questions.notes,
             ),
         )
 
