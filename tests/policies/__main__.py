@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[2]
 def interlock(place: Path, *arguments: str) -> dict[str, Any]:
     """One command; its JSON answer with the exit code under `rc`."""
     done = subprocess.run(
-        [sys.executable, "-m", "interlock", *arguments], cwd=place, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "interlock", *arguments],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
         stdin=subprocess.DEVNULL,
     )
     try:

@@ -43,5 +43,12 @@ def stage(walker: Walker, policies: Path, folder: Path) -> Path:
 def freeze_arguments(walker: Walker, policies: Path) -> list[str]:
     """Arguments of `interlock freeze`, run inside the staged folder."""
     return [
-        "freeze", str(policies / walker.source), "--robot", "robot.yaml", *walker.options, "-o", "walker.policy", "--json",
+        "freeze",
+        str(policies / walker.source),
+        "--robot",
+        "robot.yaml",
+        *walker.options,
+        "-o",
+        "walker.policy",
+        "--json",
     ]

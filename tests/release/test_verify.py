@@ -225,3 +225,42 @@ def test_damaged_evidence_is_made_again(built_tiny, verify_tiny):
     done = verify_tiny(path)
     assert (done.why, done.evidence.verdict) == ("never run", Verdict.PASS)
     PolicyFolder.open(path)
+
+
+@pytest.mark.parametrize("count", [0, 60])
+def test_a_policy_that_its_simulation_ends_fails_and_the_contract_is_named(built_tiny, verify_tiny, count):
+    from interlock.release.observe import Walked, made_up_rollout
+
+    def ends(plan, graph, *, steps, seed, task):
+        return Walked(
+            observations=made_up_rollout(plan, count, tasks=(), seed=seed), ended="fell 1.20 s after its start"
+        )
+
+    evidence = verify_tiny(built_tiny(), rollout=ends).evidence
+    assert evidence.verdict is Verdict.FAIL
+    assert evidence.results["failures"] == ["on its simulated robot: fell 1.20 s after its start"]
+    assert evidence.failure_response.startswith("contract")
+
+
+def test_a_policy_that_the_guard_must_hold_back_is_inconclusive(built_tiny, verify_tiny):
+    from interlock.release.observe import Walked, made_up_rollout
+
+    def held(plan, graph, *, steps, seed, task):
+        return Walked(observations=made_up_rollout(plan, 200, tasks=(), seed=seed), acted=0.5)
+
+    evidence = verify_tiny(built_tiny(), rollout=held).evidence
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert any("50%" in each for each in evidence.results["doubts"])
+    assert evidence.failure_response.startswith("contract")
+
+
+def test_how_a_kept_rollout_went_is_kept_with_it(built_tiny, verify_tiny):
+    from interlock.release.observe import Walked, made_up_rollout
+
+    def ends(plan, graph, *, steps, seed, task):
+        return Walked(observations=made_up_rollout(plan, 200, tasks=(), seed=seed), ended="fell")
+
+    path = built_tiny()
+    assert verify_tiny(path, rollout=ends).evidence.verdict is Verdict.FAIL
+    again = verify_tiny(path, rollout=lambda *_, **__: pytest.fail("rolled out again"))
+    assert again.evidence.verdict is Verdict.FAIL

@@ -26,7 +26,7 @@ class Walked:
     Attributes:
         observations: What the policy saw, at every inference.
         ended: Why it ended before its time, in words; empty where it did not.
-        acted: Share of ticks in which the guard changed or refused a command.
+        acted: Share of ticks in which the guard held a target back or refused it; smoothing is not counted.
         codes: How often each code acted.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -203,13 +203,15 @@ def _kept_rollout(folder: PolicyFolder, inputs: Mapping[str, str]) -> Walked | N
 
 def _rollout(case: Case, rollout: Rollout | None, steps: int, seed: int) -> Walked:
     """What a policy sees from reset on: recorded on the simulated robot, else made up."""
+    count = -(-steps // periods_per_inference(case.plan))
+    made_up = made_up_rollout(case.plan, count, tasks=case.tasks, seed=seed)
     if rollout is None:
-        count = -(-steps // periods_per_inference(case.plan))
-        return Walked(observations=made_up_rollout(case.plan, count, tasks=case.tasks, seed=seed))
+        return Walked(observations=made_up)
     if case.progress is not None:
         case.progress("rollout on the simulated robot")
     task = case.tasks[0] if case.tasks else ""
-    return rollout(case.plan, case.graph, steps=steps, seed=seed, task=task)
+    walked = rollout(case.plan, case.graph, steps=steps, seed=seed, task=task)
+    return walked if len(walked.observations) else replace(walked, observations=made_up)
 
 
 def _samples(case: Case, walk: Observations) -> Observations:
