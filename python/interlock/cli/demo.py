@@ -62,9 +62,13 @@ def demo(folder: Path, *, episodes: int, as_json: bool) -> int:
         steps.build(screen, policy, number="3/8")
     else:
         screen.say("3/8 build    not evaluated here: PyTorch is not installed. The graph is the one that was shipped.")
-    screen.say(
-        "Verify runs checkpoint, graph and engine on the same observations and compares what the joints would do."
-    )
+    if has_torch:
+        screen.say(
+            "Verify runs checkpoint, graph and engine on the same observations and compares the joints' targets."
+        )
+    else:
+        screen.say("Verify compares graph and engine with what the checkpoint answered when this package was made;")
+        screen.detail("the checkpoint itself is not run here: PyTorch is not installed.")
     verified = steps.verify(screen, policy, robot, number="4/8")
     if verified.evidence.verdict.exit is not Exit.DONE:
         screen.result({"verify": verified.evidence.verdict.value})
@@ -100,6 +104,7 @@ def _robot_part(
 ) -> dict[str, Any]:
     bound = load_bound(policy, robot)
     recording.unlink(missing_ok=True)
+    recording.with_name("report.html").unlink(missing_ok=True)
     options = PacedOptions(
         driver="sim:arm",
         driver_options={"seed": FIRST_SEED},
@@ -120,6 +125,7 @@ def _robot_part(
             found |= stage.kill_worker(FIRST_SEED + episodes)
         if not noted.received:
             found |= stage.freeze_camera(FIRST_SEED + episodes + 1)
+        screen.say("The arm goes to its rest pose (3 s), as the robot file asks for an orderly exit.")
         counters = paced.stop()
     screen.detail(
         f"ticks: {counters['executed']} executed, {counters['missed']} missed of {counters['planned']} · "
@@ -144,11 +150,11 @@ class _Stage:
             for number in range(count):
                 task = self._session.reset(FIRST_SEED + number)
                 result = self._session.episode(task=task, goal=None, seconds=EPISODE_S, simulated=True)
+                if self._noted.received:
+                    break
                 results.append(result)
                 reached = sum(each.success for each in results)
                 self._screen.update(f"5/8 episode {number + 1} of {count} · {task} · {reached} reached so far")
-                if self._noted.received:
-                    break
             reached = sum(each.success for each in results)
             low, high = wilson(reached, len(results))
             line.text = f"{reached} of {len(results)} reached (95 % interval {low:.0%} to {high:.0%})"
@@ -165,7 +171,7 @@ class _Stage:
             stopped_s = (_core.monotonic_ns() - killed) / 1e9
             cause = str(self._paced.status()["cause"])
             self._paced.wait(HOLD_S)
-            line.text = f"{cause}: braked inside its limits, at rest and holding after {stopped_s:.2f} s"
+            line.text = f"{cause}: braked inside its limits; the command came to rest and holds after {stopped_s:.2f} s"
         self._screen.detail(
             "nothing starts by itself: a new inference process, then an explicit `recover`, then `start`"
         )
@@ -177,7 +183,7 @@ class _Stage:
     def freeze_camera(self, seed: int) -> dict[str, Any]:
         """The camera repeats one picture."""
         self._screen.say("\nNow the camera freezes: it goes on sending the same picture with fresh time stamps.")
-        with self._screen.step("freeze", "7/8") as line:
+        with self._screen.step("camera", "7/8") as line:
             self._into_motion(seed)
             frozen = _core.monotonic_ns()
             self._paced.ask_simulation({"do": "freeze_camera", "camera": 0})
@@ -185,7 +191,9 @@ class _Stage:
             stopped_s = (_core.monotonic_ns() - frozen) / 1e9
             cause = str(self._paced.status()["cause"])
             self._paced.wait(HOLD_S)
-            line.text = f"{cause}: noticed while the arm moved, at rest and holding after {stopped_s:.2f} s"
+            line.text = (
+                f"{cause}: noticed while the arm moved; holding {stopped_s:.2f} s after the first repeated picture"
+            )
         self._paced.ask_simulation({"do": "thaw_camera", "camera": 0})
         return {"freeze_cause": cause, "freeze_to_rest_s": stopped_s}
 

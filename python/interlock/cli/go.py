@@ -11,9 +11,35 @@ from interlock.cli.run import Asked, run
 from interlock.cli.screen import Screen
 from interlock.errors import Exit, InterlockError
 
-__all__ = ["demo", "go"]
+__all__ = ["demo", "go", "require_plain_demo"]
 
+OWN_ROBOT = Path("robot.yaml")
 STEPS = ("freeze", "check", "build", "verify", "run")
+
+
+def require_plain_demo(
+    *, robot: Path, answers: Path | None, output: Path | None, until: str, task: str | None, goal: str | None
+) -> None:
+    """Refuses options that `go demo` would not heed. Raises `InterlockError` `demo-option`."""
+    given = {
+        "--robot": robot != OWN_ROBOT,
+        "--answers": answers is not None,
+        "--output": output is not None,
+        "--until": until != STEPS[-1],
+        "--task": task is not None,
+        "--goal": goal is not None,
+    }
+    unheeded = [name for name, is_given in given.items() if is_given]
+    if unheeded:
+        raise InterlockError(
+            code="demo-option",
+            where="go demo",
+            expected="--folder, --episodes and --json only",
+            got=", ".join(unheeded),
+            hint="the demo brings its own robot, policy and tasks",
+            next="interlock go demo",
+            exit=Exit.USAGE,
+        )
 
 
 def go(

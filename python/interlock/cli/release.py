@@ -22,13 +22,22 @@ def freeze(
     reader: str,
     samples: Path | None,
     output: Path | None,
+    python: Path | None,
     as_json: bool,
 ) -> int:
     """Freezes; returns the exit code."""
     screen = Screen(as_json=as_json)
     target = output or Path(f"{source.resolve().stem}.policy")
     frozen = steps.freeze(
-        screen, source, target, robot=robot, answers=answers, contract=contract, reader=reader, samples=samples
+        screen,
+        source,
+        target,
+        robot=robot,
+        answers=answers,
+        contract=contract,
+        reader=reader,
+        samples=samples,
+        python=python,
     )
     screen.say(f"next: interlock check {target} --robot {robot or 'robot.yaml'}")
     screen.result(
@@ -62,23 +71,23 @@ def check(policy: Path, robot: Path, *, as_json: bool) -> int:
     return int(code)
 
 
-def build(policy: Path, robot: Path, *, as_json: bool) -> int:
+def build(policy: Path, robot: Path, *, python: Path | None, as_json: bool) -> int:
     """Builds, after fit where a robot file is at hand; returns the exit code."""
     screen = Screen(as_json=as_json)
     with named(policy, robot):
         if robot != DEFAULT_ROBOT or os.path.lexists(robot):
             steps.check(Screen(as_json=True), policy, robot).bound()
-        built = steps.build(screen, policy)
+        built = steps.build(screen, policy, python=python)
     screen.say(f"next: interlock verify {policy} --robot {robot}")
     screen.result({"policy": str(policy), "unchanged": built.is_unchanged, **built.evidence.model_dump(mode="json")})
     return int(built.evidence.verdict.exit)
 
 
-def verify(policy: Path, robot: Path, *, as_json: bool) -> int:
+def verify(policy: Path, robot: Path, *, python: Path | None, as_json: bool) -> int:
     """Verifies; returns the exit code of the verdict."""
     screen = Screen(as_json=as_json)
     with named(policy, robot):
-        verified = steps.verify(screen, policy, robot)
+        verified = steps.verify(screen, policy, robot, python=python)
     if verified.evidence.verdict.exit is Exit.DONE:
         screen.say(f"next: interlock run {policy} --robot {robot} --sim")
     screen.result(

@@ -290,6 +290,9 @@ def _say_granted(screen: Screen, paced: PacedRun, asked: Asked) -> None:
         )
     if refused:
         screen.detail(f"the kernel refused: {'; '.join(refused)}")
+    what = "SIMULATION" if paced.options.simulated else "ROBOT"
+    dry = " · DRY: the robot is read, nothing is sent" if asked.dry else ""
+    screen.detail(f"{what} {paced.bound.robot['type']} · driver {paced.options.driver}{dry}")
     memory = "locked" if granted.get("memory_locked") else "not locked"
     screen.detail(
         f"real-time: {granted.get('scheduler')} {granted.get('priority') or ''} granted · memory {memory} · "

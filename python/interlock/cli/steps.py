@@ -41,6 +41,7 @@ def freeze(
     contract: Path | None = None,
     reader: str = "",
     samples: Path | None = None,
+    python: Path | None = None,
     number: str = "",
 ) -> Frozen:
     """Checkpoint to policy folder."""
@@ -56,6 +57,7 @@ def freeze(
             answered_by=getpass.getuser(),
             answered_on=f"{datetime.now(timezone.utc):%Y-%m-%d}",
             samples=samples,
+            python=python,
             progress=screen.update,
         )
         timing = frozen.contract.timing
@@ -87,10 +89,10 @@ def check(screen: Screen, policy: Path, robot: Path, *, number: str = "") -> Che
     return report
 
 
-def build(screen: Screen, policy: Path, *, number: str = "") -> Built:
+def build(screen: Screen, policy: Path, *, python: Path | None = None, number: str = "") -> Built:
     """Graph and engine."""
     with screen.step("build", number) as line:
-        built = build_policy(policy, readers=READERS, progress=screen.update)
+        built = build_policy(policy, readers=READERS, python=python, progress=screen.update)
         engine = built.evidence.results["engine"]
         size = len(built.folder.graph())
         providers = ", ".join(f"{name} {nodes} nodes" for name, nodes in engine["providers"].items())
@@ -99,7 +101,7 @@ def build(screen: Screen, policy: Path, *, number: str = "") -> Built:
     return built
 
 
-def verify(screen: Screen, policy: Path, robot: Path, *, number: str = "") -> Verified:
+def verify(screen: Screen, policy: Path, robot: Path, *, python: Path | None = None, number: str = "") -> Verified:
     """Source = graph = served engine, in physical units."""
     with screen.step("verify", number) as line:
         folder = PolicyFolder.open(policy, rebuilding=("evidence/verify.json",))
@@ -108,6 +110,7 @@ def verify(screen: Screen, policy: Path, robot: Path, *, number: str = "") -> Ve
             policy,
             binding,
             readers=READERS,
+            python=python,
             rollout=_rollout(folder, binding, robot),
             progress=screen.update,
         )

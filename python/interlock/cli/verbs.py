@@ -19,6 +19,11 @@ Answers = Annotated[
     typer.Option("--answers", help="YAML with answers to what no file says.", show_default=False, readable=False),
 ]
 
+Python = Annotated[
+    Path | None,
+    typer.Option("--python", help="Interpreter that has the source framework.", show_default=False, readable=False),
+]
+
 DEFAULT_ROBOT = Path("robot.yaml")
 
 
@@ -85,6 +90,7 @@ def go(
     from interlock.cli import go as verb
 
     if source == "demo":
+        verb.require_plain_demo(robot=robot, answers=answers, output=output, until=until, task=task, goal=goal)
         return verb.demo(folder, episodes=episodes, as_json=as_json)
     return verb.go(
         Path(source), robot=robot, answers=answers, output=output, until=until, task=task, goal=goal, as_json=as_json
@@ -93,7 +99,7 @@ def go(
 
 def robot_import(
     files: Annotated[
-        list[Path], typer.Argument(help="MJCF files of one robot; the tightest limit is kept.", readable=False)
+        list[Path], typer.Argument(help="MJCF or URDF files of one robot; the tightest limit is kept.", readable=False)
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Robot file to write.")] = DEFAULT_ROBOT,
     as_json: Json = False,
@@ -121,6 +127,7 @@ def freeze(
         Path | None, typer.Option(help="Raw observations (npz) to make golden samples from.", readable=False)
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="NAME.policy", show_default=False)] = None,
+    python: Python = None,
     as_json: Json = False,
 ) -> int:
     """Freeze what the policy was trained on into a contract, with golden samples from its own framework."""
@@ -134,6 +141,7 @@ def freeze(
         reader=reader,
         samples=samples,
         output=output,
+        python=python,
         as_json=as_json,
     )
 
@@ -145,18 +153,18 @@ def check(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json 
     return verb.check(policy, robot, as_json=as_json)
 
 
-def build(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json = False) -> int:
+def build(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, python: Python = None, as_json: Json = False) -> int:
     """Export the graph and compile the engine that will run."""
     from interlock.cli import release as verb
 
-    return verb.build(policy, robot, as_json=as_json)
+    return verb.build(policy, robot, python=python, as_json=as_json)
 
 
-def verify(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, as_json: Json = False) -> int:
+def verify(policy: PolicyFolder, robot: RobotFile = DEFAULT_ROBOT, python: Python = None, as_json: Json = False) -> int:
     """Prove that source, graph and served engine act alike, in physical units."""
     from interlock.cli import release as verb
 
-    return verb.verify(policy, robot, as_json=as_json)
+    return verb.verify(policy, robot, python=python, as_json=as_json)
 
 
 def run(
@@ -178,7 +186,7 @@ def run(
     cpu: Annotated[int | None, typer.Option(help="Core for the control thread.", show_default=False)] = None,
     as_json: Json = False,
 ) -> int:
-    """Run a verified policy on its control cadence, behind the guard."""
+    """Run a policy on its control cadence, behind the guard. A real robot runs a verified one only."""
     from interlock.cli import run as verb
 
     return verb.run(
@@ -220,7 +228,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Expanded arrays too.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Anything: a policy, a robot, a run, an error code."""
+    """Show anything: a policy, a robot, a run, a code."""
     from interlock.cli import show as verb
 
     return verb.show(thing, full=full, as_json=as_json)
