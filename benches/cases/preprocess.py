@@ -18,7 +18,7 @@ CASE = "three 640x480 to 224x224, normalised"
 
 @benchmark("preprocess", "preprocessing three cameras on one core, beside OpenCV with numpy", order=7)
 def preprocess(lab: Lab) -> Iterator[Row]:
-    job = Job(contender="preprocess", joints=29, rate_hz=1000, seconds=0.5 if lab.is_quick else 8.0, floor_seconds=0)
+    job = Job(contender="preprocess", joints=29, rate_hz=1000, seconds=0.5 if lab.is_quick else 4.0, floor_seconds=0)
     measured = lab.one(job)
     if "missing" in measured.facts:
         yield not_evaluated("times faster", CASE, measured.facts["missing"], unit="1", targets=FASTER)
