@@ -113,6 +113,15 @@ impl Align {
         }
     }
 
+    /// How much age is forgiven at `now_ns`.
+    pub fn excused_ns(&self, now_ns: i64) -> i64 {
+        if now_ns < self.excused_until_ns {
+            self.excused_ns
+        } else {
+            0
+        }
+    }
+
     /// Takes a sample read at `now_ns`; an older, repeated or impossible one is counted and dropped.
     ///
     /// # Errors
@@ -199,7 +208,7 @@ impl Align {
     /// Whether what is held may be acted on at `now_ns`.
     pub fn freshness(&self, now_ns: i64) -> Freshness {
         let state_age_ns = if self.has_sample { now_ns.saturating_sub(self.sample.capture_ns) } else { i64::MAX };
-        let excused_ns = if now_ns < self.excused_until_ns { self.excused_ns } else { 0 };
+        let excused_ns = self.excused_ns(now_ns);
         let max_age_state_ns = self.max_age_state_ns.saturating_add(excused_ns);
         let is_stuck = self.has_sample && now_ns.saturating_sub(self.arrived_ns) > max_age_state_ns;
         let state = match (state_age_ns > max_age_state_ns, is_stuck) {

@@ -385,8 +385,13 @@ impl Supervisor {
             // The first action is still on its way: the robot is held as it was when armed.
             return (Ruling::default(), false);
         }
-        let situation =
-            Situation { now_ns, sample: self.align.sample(), mode: self.mode, starts_period: self.starts_period };
+        let situation = Situation {
+            now_ns,
+            sample: self.align.sample(),
+            mode: self.mode,
+            starts_period: self.starts_period,
+            excused_ns: self.align.excused_ns(now_ns),
+        };
         let ruling = self.guard.admit(&situation, wanted, &self.target);
         match ruling.refusal {
             Some(Code::NoValidAction) if self.watch.is_waiting() => self.lose(now_ns, Code::WorkerLate),

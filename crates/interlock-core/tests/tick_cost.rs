@@ -67,7 +67,7 @@ fn guard_cost(name: &str, plan: &Plan, course: impl Fn(f64, usize) -> f64) {
         target.iter_mut().enumerate().for_each(|(joint, target)| *target = course(tick as f64 * h, joint));
         let starts_period = tick % 10 == 0;
         let before = Instant::now();
-        let situation = Situation { now_ns, sample: &sample, mode: Mode::Running, starts_period };
+        let situation = Situation { now_ns, sample: &sample, mode: Mode::Running, starts_period, excused_ns: 0 };
         let ruling = black_box(guard.admit(&situation, &wanted(now_ns), &target));
         spent.push(before.elapsed().as_nanos() as u64);
         assert!(!ruling.is_refused(), "{ruling:?}");

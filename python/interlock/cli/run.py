@@ -73,6 +73,15 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
             exit=Exit.USAGE,
             hint="a real robot does not wait for a manual clock",
         )
+    if asked.episodes > 1 and not asked.sim:
+        raise InterlockError(
+            code="episodes-need-sim",
+            where="--episodes",
+            expected="1 on a real robot: nothing starts again by itself",
+            got=str(asked.episodes),
+            hint="start each episode yourself",
+            exit=Exit.USAGE,
+        )
     goal = asked.velocity()
     with named(policy, robot):
         bound = _loaded(policy, robot, asked, screen)

@@ -41,6 +41,8 @@ pub struct Situation<'a> {
     pub mode: Mode,
     /// The tick is the first of a policy period.
     pub starts_period: bool,
+    /// How much of the sample's age is our own lateness, as the align stage judged it.
+    pub excused_ns: i64,
 }
 
 /// What a safe behaviour may ask of the guard.
@@ -201,7 +203,7 @@ impl Guard {
         if target.len() != n || sample.pos.len() != n || sample.vel.len() != n {
             return Some((Code::Dimension, None));
         }
-        if age_ns > self.max_age_ns {
+        if age_ns > self.max_age_ns.saturating_add(situation.excused_ns) {
             return Some((Code::StaleState, None));
         }
         if situation.now_ns < wanted.due_ns || situation.now_ns > wanted.until_ns {

@@ -103,7 +103,7 @@ pub fn position_run(seed: u64, ticks: u64) -> u64 {
         if cut == 0 && numbers.chance(0.01) {
             cut = 1 + numbers.below(400);
         }
-        let situation = Situation { now_ns, sample: &sample, mode: Mode::Running, starts_period: true };
+        let situation = Situation { now_ns, sample: &sample, mode: Mode::Running, starts_period: true, excused_ns: 0 };
         if cut > 0 || guard.admit(&situation, &wanted(now_ns), &target).is_refused() {
             cut = cut.saturating_sub(1);
             guard.admit_safe(&sample, Mode::Stopping, Motion::Brake);
@@ -158,7 +158,8 @@ pub fn velocity_run(seed: u64, ticks: u64) -> u64 {
         for ((target, adversary), observer) in target.iter_mut().zip(&mut adversaries).zip(&observers) {
             *target = adversary.next(numbers, observer.v, h);
         }
-        let situation = Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period: true };
+        let situation =
+            Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period: true, excused_ns: 0 };
         if numbers.chance(0.02) || guard.admit(&situation, &wanted(now_ns), &target).is_refused() {
             guard.admit_safe(&measured, Mode::Stopping, Motion::Brake);
         }
@@ -205,7 +206,7 @@ pub fn spring_run(seed: u64, ticks: u64) -> u64 {
             *target = adversary.next(numbers, *anchor, h);
         }
         let starts_period = tick % 4 == 0;
-        let situation = Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period };
+        let situation = Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period, excused_ns: 0 };
         if guard.admit(&situation, &wanted(now_ns), &target).is_refused() {
             continue;
         }
@@ -256,7 +257,8 @@ pub fn torque_run(seed: u64, ticks: u64) -> u64 {
         let dq: Vec<f64> = (0..N).map(|_| numbers.within(-16.0, 16.0)).collect();
         let measured = sample(&[0.0; N], &dq, now_ns);
         let target: Vec<f64> = adversaries.iter_mut().map(|adversary| adversary.next(numbers, 0.0, 0.01)).collect();
-        let situation = Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period: true };
+        let situation =
+            Situation { now_ns, sample: &measured, mode: Mode::Running, starts_period: true, excused_ns: 0 };
         let is_refused = guard.admit(&situation, &wanted(now_ns), &target).is_refused();
         if is_refused {
             let kd = [numbers.scale(0.01, 100.0); N];

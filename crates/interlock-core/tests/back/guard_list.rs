@@ -26,7 +26,7 @@ fn still(position: f64) -> Sample {
 }
 
 fn judge(guard: &mut Guard, sample: &Sample, wanted: &Wanted, target: &[f64]) -> Ruling {
-    let situation = Situation { now_ns: NOW, sample, mode: Mode::Running, starts_period: true };
+    let situation = Situation { now_ns: NOW, sample, mode: Mode::Running, starts_period: true, excused_ns: 0 };
     guard.admit(&situation, wanted, target)
 }
 

@@ -22,7 +22,7 @@ fn at(q: f64, dq: f64) -> Sample {
 }
 
 fn judge(guard: &mut Guard, sample: &Sample, target: f64, starts_period: bool) -> Ruling {
-    let situation = Situation { now_ns: 0, sample, mode: Mode::Running, starts_period };
+    let situation = Situation { now_ns: 0, sample, mode: Mode::Running, starts_period, excused_ns: 0 };
     guard.admit(&situation, &wanted(0), &[target])
 }
 

@@ -197,3 +197,12 @@ fn the_same_inputs_give_the_same_commands_bit_for_bit() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn our_own_lateness_does_not_cost_the_policy_its_robot() {
+    let mut rig = Rig::running(plans::plan(2));
+    rig.tick();
+    rig.is_sampling = false;
+    // The sample is as old as two ticks plus the time in which nobody ran, which is forgiven.
+    assert_eq!(rig.skip(2).mode, Mode::Running);
+}

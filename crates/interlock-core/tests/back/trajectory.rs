@@ -42,7 +42,13 @@ impl Run {
     fn want(&mut self, target: f64) -> (f64, Ruling) {
         self.now_ns += 5 * MS;
         let measured = sample(&[0.0], &[0.0], self.now_ns);
-        let situation = Situation { now_ns: self.now_ns, sample: &measured, mode: Mode::Running, starts_period: true };
+        let situation = Situation {
+            now_ns: self.now_ns,
+            sample: &measured,
+            mode: Mode::Running,
+            starts_period: true,
+            excused_ns: 0,
+        };
         let ruling = self.guard.admit(&situation, &wanted(self.now_ns), &[target]);
         (self.see(), ruling)
     }
