@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import socket
 import sys
 import termios
 import tty
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -123,11 +125,13 @@ class Operator:
         socket_path: Where the socket is made, readable by this user alone; None for none.
         keyboard: Whether keys are read.
         closed: The terminal went away.
+        judge: Refuses what the policy does not take, so that whoever says it is told at once.
     """
 
     socket_path: Path | None = None
     keyboard: bool = False
     closed: bool = False
+    judge: Callable[[Said], None] | None = None
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _listener: socket.socket | None = None
@@ -151,7 +155,8 @@ class Operator:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._terminal is not None and not self.closed:
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._terminal)  # type: ignore[arg-type]
+            with contextlib.suppress(termios.error):  # it went away unheard
+                termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._terminal)  # type: ignore[arg-type]
         if self._listener is not None and self.socket_path is not None:
             self._listener.close()
             self.socket_path.unlink(missing_ok=True)
@@ -196,9 +201,17 @@ class Operator:
             return Said(KEYS[key])
         if key in KEY_STEPS:
             x, y, z = (round(a + b, 3) for a, b in zip(self.velocity, KEY_STEPS[key], strict=True))
-            self.velocity = (x, y, z)
-            return Said("goal", velocity=self.velocity)
+            said = Said("goal", velocity=(x, y, z))
+            with contextlib.suppress(InterlockError):  # a step that is refused is not taken; the session says so
+                self._judged(said)
+                self.velocity = said.velocity
+            return said
         return None
+
+    def _judged(self, said: Said) -> Said:
+        if self.judge is not None:
+            self.judge(said)
+        return said
 
     def _read_client(self, client: socket.socket) -> list[Said]:
         descriptor = client.fileno()
@@ -217,6 +230,7 @@ class Operator:
         for line in lines:
             try:
                 heard.append(parse(line.decode(errors="replace")))
+                self._judged(heard[-1])
                 reply = b"ok\n"
             except InterlockError as refusal:
                 reply = ("\n".join(refusal.lines()) + "\n").encode()

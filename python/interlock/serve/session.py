@@ -101,6 +101,10 @@ class Session:
     signals: Signals
     on_status: Callable[[dict[str, Any]], None] | None = None
     on_refused: Callable[[InterlockError], None] | None = None
+    _task: str = ""  # asked for now; an operator may have changed it since the start
+
+    def __post_init__(self) -> None:
+        self.operator.judge = self._judge
 
     def episode(
         self,
@@ -130,7 +134,7 @@ class Session:
             began = _core.monotonic_ns()
             result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
-        result.task = task or ""
+        result.task = self._task
         if rest or _stays(result):
             self._rest(result)
         return result
@@ -146,6 +150,7 @@ class Session:
     def begin(self, *, task: str | None, goal: tuple[float, float, float] | None) -> EpisodeResult | None:
         """Arms and starts; returns why not if somebody stopped it. Raises `InterlockError` when refused."""
         self.run.retask(task, goal)
+        self._task = task or ""
         what = "recover" if self.run.mode() == "Holding" else "arm"
         ended = self._reach(what, "Armed", timeout_s=ARM_TIMEOUT_S)
         # Before the start the robot may be moving to its start pose; until it is there, starting is refused.
@@ -212,7 +217,7 @@ class Session:
             return EpisodeResult(Ended.OPERATOR, cause=said.word)
         try:
             if said.word == "task":
-                self.run.retask(said.text)
+                self._change_task(said.text)
             elif said.word == "goal":
                 self.run.set_velocity(said.velocity)
             else:
@@ -222,6 +227,20 @@ class Session:
         except _core.CoreError as refusal:
             self._tell(InterlockError(code=refusal.code, where=f"operator: {said.word}", got=str(refusal)))
         return None
+
+    def _judge(self, said: Said) -> None:
+        """Raises `InterlockError` for a task or goal that the policy does not take."""
+        if said.word == "task":
+            self.run.bound.tokens(said.text)
+        elif said.word == "goal":
+            self.run.bound.velocity(said.velocity)
+
+    def _change_task(self, task: str) -> None:
+        self.run.retask(task)
+        self._task = task
+        if self.run.options.simulated:  # what counts as success is what was asked for last
+            with contextlib.suppress(InterlockError):
+                self.run.ask_simulation({"do": "task", "task": task}, timeout_s=SIMULATION_S)
 
     def _tell(self, refusal: InterlockError) -> None:
         """What an operator asks for in vain changes nothing: a typing error stops no robot."""
