@@ -18,7 +18,12 @@ def interlock(*arguments: object, cwd: Path | None = None, timeout: float = 300)
     """Runs the command line as a user would."""
     return subprocess.run(
         [sys.executable, "-m", "interlock", *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SPEED_TOLERANCE = 0.05  # of the speed in the policies' own table
+NO_WORSE = 0.01  # of the speed without the guard
 WALK_S = 10.0
 
 

@@ -33,8 +33,11 @@ def started(bound, folder: Path, **options) -> PacedRun:
     return PacedRun(
         bound,
         PacedOptions(
-            driver="sim:arm", driver_options={"seed": 3, "task": TASK, "log": str(folder / "plant.npz")},
-            recording=folder / "run.mcap", simulated=True, **options,
+            driver="sim:arm",
+            driver_options={"seed": 3, "task": TASK, "log": str(folder / "plant.npz")},
+            recording=folder / "run.mcap",
+            simulated=True,
+            **options,
         ),
     )
 
@@ -127,8 +130,22 @@ def test_a_killed_driver_ends_in_faulted(bound, tmp_path):
 def command_line(folder: Path, *more: str, **options) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
-            sys.executable, "-m", "interlock", "run", "reach-block.policy", "--sim", "--task", TASK, "--seed", "3",
-            "--seconds", "60", "-o", str(folder), "--json", *more,
+            sys.executable,
+            "-m",
+            "interlock",
+            "run",
+            "reach-block.policy",
+            "--sim",
+            "--task",
+            TASK,
+            "--seed",
+            "3",
+            "--seconds",
+            "60",
+            "-o",
+            str(folder),
+            "--json",
+            *more,
         ],
         **options,
     )
@@ -201,7 +218,12 @@ def test_ctrl_c_brings_the_arm_to_rest_and_exits_with_130(arm_policy, tmp_path):
 def test_a_closed_terminal_brings_the_arm_to_rest(arm_policy, tmp_path):
     master, slave = os.openpty()
     process = command_line(
-        tmp_path, cwd=arm_policy.parent, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        tmp_path,
+        cwd=arm_policy.parent,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
         preexec_fn=_take_terminal,
     )
     os.close(slave)

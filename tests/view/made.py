@@ -16,16 +16,30 @@ from interlock.view.png import png
 RECORDING, IMAGE = "interlock/v1/recording.proto", "foxglove/CompressedImage.proto"
 V1, FOXGLOVE = classes(RECORDING), classes(IMAGE)
 TOPICS = {
-    "Header": "header", "Clock": "clock", "Tick": "tick", "Chunk": "chunk", "Goal": "goal", "ModeChange": "mode",
-    "Reward": "reward", "Log": "log", "Summary": "summary",
+    "Header": "header",
+    "Clock": "clock",
+    "Tick": "tick",
+    "Chunk": "chunk",
+    "Goal": "goal",
+    "ModeChange": "mode",
+    "Reward": "reward",
+    "Log": "log",
+    "Summary": "summary",
 }
 EPOCH_NS, BOOT_NS = 1_796_000_000_000_000_000, 5_000_000_000_000
 TICK_NS = 5_000_000
 JOINTS = ["base_yaw", "shoulder", "elbow", "wrist"]
 MODES = {0: "Idle", 1: "Armed", 2: "Running", 3: "Takeover", 4: "Degraded", 5: "Stopping", 6: "Holding", 7: "Faulted"}
 CODES = {
-    0: "none", 11: "old-sequence", 17: "no-valid-action", 20: "position", 21: "velocity", 23: "jerk", 40: "worker-dead",
-    46: "operator-stop", 48: "frozen-image",
+    0: "none",
+    11: "old-sequence",
+    17: "no-valid-action",
+    20: "position",
+    21: "velocity",
+    23: "jerk",
+    40: "worker-dead",
+    46: "operator-stop",
+    48: "frozen-image",
 }
 ROWS, PERIOD_TICKS, INFERENCE_TICKS = 16, 10, 80
 
@@ -83,7 +97,9 @@ class Recorder:
         for name, topic in TOPICS.items():
             number = self._writer.register_schema(f"interlock.v1.{name}", "protobuf", schema)
             self._channels[name] = self._writer.register_channel(f"/interlock/{topic}", "protobuf", number)
-        number = self._writer.register_schema("foxglove.CompressedImage", "protobuf", descriptor_set(IMAGE).SerializeToString())
+        number = self._writer.register_schema(
+            "foxglove.CompressedImage", "protobuf", descriptor_set(IMAGE).SerializeToString()
+        )
         self._channels["image"] = self._writer.register_channel(f"/camera/{camera}", "protobuf", number)
 
     def write(self, name, time_ns, /, **values):
@@ -110,9 +126,14 @@ def plan(script: Script) -> dict:
         "schema": "interlock.plan/1",
         "identity": {"contract": "a" * 64, "robot": "b" * 64, "binding": "c" * 64},
         "timing": {
-            "tick_ns": TICK_NS, "ticks_per_period": PERIOD_TICKS, "chunk": 1 if script.synchronous else ROWS,
-            "ticks_per_inference": PERIOD_TICKS if script.synchronous else INFERENCE_TICKS, "action_delay_ns": 0,
-            "synchronous": script.synchronous, "manual_latency_ns": 30_000_000, "latency_budget_ns": 700_000_000,
+            "tick_ns": TICK_NS,
+            "ticks_per_period": PERIOD_TICKS,
+            "chunk": 1 if script.synchronous else ROWS,
+            "ticks_per_inference": PERIOD_TICKS if script.synchronous else INFERENCE_TICKS,
+            "action_delay_ns": 0,
+            "synchronous": script.synchronous,
+            "manual_latency_ns": 30_000_000,
+            "latency_budget_ns": 700_000_000,
         },
         "joints": {"names": JOINTS},
         "cameras": [{"name": "front", "height": script.images, "width": script.images}] if script.images else [],
@@ -127,14 +148,25 @@ def made(path: Path, script: Script | None = None) -> Path:
     start = 1_000_000_000 if script.manual else BOOT_NS
     clock = {"monotonic_ns": start, "realtime_ns": start + EPOCH_NS - BOOT_NS, "tai_ns": start + EPOCH_NS - BOOT_NS}
     header = {
-        "policy": script.policy, "robot": "tabletop-arm", "clock": "manual" if script.manual else "monotonic",
+        "policy": script.policy,
+        "robot": "tabletop-arm",
+        "clock": "manual" if script.manual else "monotonic",
         "environment": {"cpu": "Made-up CPU", "cores": 2, "packages": {"numpy": "2.0"}},
         "granted": {"scheduler": "SCHED_FIFO", "priority": 50, "memory_locked": True},
     }
     recorder.write(
-        "Header", start, schema="interlock.recording/1", plan_json=json.dumps(plan(script) if script.plan is None else script.plan), header_json=json.dumps(header),
-        clock=V1["interlock.v1.Clock"](**clock), manual_clock=script.manual, images="png", joints=script.joints, version="0.1.0",
-        codes=CODES, modes=MODES,
+        "Header",
+        start,
+        schema="interlock.recording/1",
+        plan_json=json.dumps(plan(script) if script.plan is None else script.plan),
+        header_json=json.dumps(header),
+        clock=V1["interlock.v1.Clock"](**clock),
+        manual_clock=script.manual,
+        images="png",
+        joints=script.joints,
+        version="0.1.0",
+        codes=CODES,
+        modes=MODES,
     )
     recorder.write("Clock", start, **clock)
     Run(recorder, script, start).ticks()
@@ -178,8 +210,14 @@ class Run:
         end = self.start + total * TICK_NS
         if script.closed:
             self.recorder.write(
-                "Summary", end, **self.counts, ticks_missed=self.missed, replayable=not self.counts["ticks_dropped"], writer_busy_ns=200_000_000,
-                writer_longest_ns=9_000_000, bytes=3_000_000,
+                "Summary",
+                end,
+                **self.counts,
+                ticks_missed=self.missed,
+                replayable=not self.counts["ticks_dropped"],
+                writer_busy_ns=200_000_000,
+                writer_longest_ns=9_000_000,
+                bytes=3_000_000,
             )
 
     def _tick(self, tick, due, woke):
@@ -187,7 +225,9 @@ class Run:
         wait = self._at(script.wait, second) + (220_000 if script.synchronous and tick % PERIOD_TICKS == 0 else 0)
         wait = 0 if script.manual else wait
         self._modes(tick, second, due)
-        limited = [(code, joint) for first, count, code, joint in script.limited if 0 <= tick - round(first * 200) < count]
+        limited = [
+            (code, joint) for first, count, code, joint in script.limited if 0 <= tick - round(first * 200) < count
+        ]
         wanted = self._wanted(second)
         running = self.mode == 2
         self._move(wanted, running)
@@ -203,17 +243,48 @@ class Run:
         self.counts["ticks"] += 1
         self.counts["ticks_limited"] += bool(limited)
         told = {
-            "tick": tick, "due_ns": due, "woke_ns": woke, "captured_ns": due if script.manual else due - 1_100_000,
-            "observed_ns": observed, "chunk_arrived_ns": self.chunk_arrived, "acted_ns": acted,
-            "sent_ns": sent, "record_ns": 0 if script.manual else 700, "mode": self.mode, "ruling": 1 if limited else 0,
-            "codes": [code for code, _ in limited], "joints": [joint for _, joint in limited], "sample_seq": tick, "pos": self.pos,
-            "vel": self.vel, "quat": [1, 0, 0, 0], "wanted": wanted if running and self.in_use else [], "sent": self.mode > 1, "kind": 0,
-            "target": self.pos + 0.01, "generation": 1, "chunk_seq": self.in_use, "row": row, "goal_seq": 1, "offered": offered,
-            "observation_seq": self.sequence, "missed": self.missed,
+            "tick": tick,
+            "due_ns": due,
+            "woke_ns": woke,
+            "captured_ns": due if script.manual else due - 1_100_000,
+            "observed_ns": observed,
+            "chunk_arrived_ns": self.chunk_arrived,
+            "acted_ns": acted,
+            "sent_ns": sent,
+            "record_ns": 0 if script.manual else 700,
+            "mode": self.mode,
+            "ruling": 1 if limited else 0,
+            "codes": [code for code, _ in limited],
+            "joints": [joint for _, joint in limited],
+            "sample_seq": tick,
+            "pos": self.pos,
+            "vel": self.vel,
+            "quat": [1, 0, 0, 0],
+            "wanted": wanted if running and self.in_use else [],
+            "sent": self.mode > 1,
+            "kind": 0,
+            "target": self.pos + 0.01,
+            "generation": 1,
+            "chunk_seq": self.in_use,
+            "row": row,
+            "goal_seq": 1,
+            "offered": offered,
+            "observation_seq": self.sequence,
+            "missed": self.missed,
         }
         self.recorder.write("Tick", due, **{**told, **script.tick})
         for code, joint in limited[:1] if limited and tick == round(script.limited[0][0] * 200) else []:
-            self.recorder.write("Reward", due, tick=tick, at_ns=due, channel="constraint_violation", value=-10, code=code, joint=joint, ruling=1)
+            self.recorder.write(
+                "Reward",
+                due,
+                tick=tick,
+                at_ns=due,
+                channel="constraint_violation",
+                value=-10,
+                code=code,
+                joint=joint,
+                ruling=1,
+            )
         return sent + 700
 
     def _at(self, list_, second):
@@ -226,7 +297,9 @@ class Run:
             story += [(script.die_s, 5, 40), (script.die_s + 0.3, 6, 0)]
         for at, mode, cause in story:
             if tick == round(at * 200):
-                self.recorder.write("ModeChange", due, tick=tick, at_ns=due, **{"from": self.mode}, to=mode, cause=cause)
+                self.recorder.write(
+                    "ModeChange", due, tick=tick, at_ns=due, **{"from": self.mode}, to=mode, cause=cause
+                )
                 self.mode = mode
 
     def _wanted(self, second):
@@ -247,7 +320,9 @@ class Run:
         self.counts["chunks"] += 1
         rows = 1 if script.synchronous else ROWS
         second = (due - self.start) / 1e9
-        actions = np.stack([self._wanted(second + 0.05 * row) for row in range(rows)]) + self.random.normal(0, 0.004, (rows, 4))
+        actions = np.stack([self._wanted(second + 0.05 * row) for row in range(rows)]) + self.random.normal(
+            0, 0.004, (rows, 4)
+        )
         gone = 0 if script.manual else 1
         received = offered + gone * (45_000 + int(self.random.gamma(2, 9_000)))
         ready = received + gone * 180_000
@@ -256,8 +331,19 @@ class Run:
         arrived = in_time if script.synchronous else decoded + gone * 2_000_000
         self.coming = self.sequence, arrived
         self.recorder.write(
-            "Chunk", arrived, tick=tick, generation=1, seq=self.sequence, at_ns=due, rows=rows, actions=actions.ravel(),
-            received_ns=received, preprocessed_ns=ready, inferred_ns=inferred, decoded_ns=decoded, arrived_ns=arrived,
+            "Chunk",
+            arrived,
+            tick=tick,
+            generation=1,
+            seq=self.sequence,
+            at_ns=due,
+            rows=rows,
+            actions=actions.ravel(),
+            received_ns=received,
+            preprocessed_ns=ready,
+            inferred_ns=inferred,
+            decoded_ns=decoded,
+            arrived_ns=arrived,
             refused=11 if self.sequence == 4 else 0,
         )
 

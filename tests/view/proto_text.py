@@ -10,7 +10,20 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, ti
 ROOT = Path(__file__).parents[2] / "proto"
 SCALARS = {
     name: getattr(descriptor_pb2.FieldDescriptorProto, f"TYPE_{name.upper()}")
-    for name in ("double", "float", "int64", "uint64", "int32", "uint32", "sint32", "sfixed64", "fixed32", "bool", "string", "bytes")
+    for name in (
+        "double",
+        "float",
+        "int64",
+        "uint64",
+        "int32",
+        "uint32",
+        "sint32",
+        "sfixed64",
+        "fixed32",
+        "bool",
+        "string",
+        "bytes",
+    )
 }
 FIELD = re.compile(r"(repeated\s+)?(map<\w+,\s*\w+>|[\w.]+)\s+(\w+)\s*=\s*(\d+);")
 
@@ -35,7 +48,9 @@ def classes(path: str) -> dict[str, type]:
         pool.Add(file)
     last = descriptor_set(path).file[-1]
     return {
-        f"{last.package}.{each.name}": message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{last.package}.{each.name}"))
+        f"{last.package}.{each.name}": message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(f"{last.package}.{each.name}")
+        )
         for each in last.message_type
     }
 

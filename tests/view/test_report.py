@@ -84,7 +84,12 @@ def test_a_percentile_without_support_says_what_it_needs(told):
 def test_the_parts_of_a_tick_add_up_to_sensor_to_command(told):
     _, _, recording = told(seconds=4.0, synchronous=True, die_s=None)
     stages = {stage.name: stage.ns for stage in tick_stages(recording)}
-    parts = ("sensor capture to observed", "waiting for the worker's answer", "schedule, modes, guard, fallback", "send")
+    parts = (
+        "sensor capture to observed",
+        "waiting for the worker's answer",
+        "schedule, modes, guard, fallback",
+        "send",
+    )
     total = sum(np.nan_to_num(stages[part]) for part in parts)
     np.testing.assert_allclose(total, stages["sensor capture to command"])
 
@@ -155,7 +160,9 @@ def fake(speed, *, modes=("Running", "Stopping", "Holding"), change_at=100, stop
     """A recording with one joint, ticks of 5 ms and one change of mode."""
     size = len(speed)
     ticks = SimpleNamespace(
-        due_ns=np.arange(size) * 5_000_000, vel=np.array(speed)[:, None], pos=np.cumsum(speed)[:, None] * 0.005,
+        due_ns=np.arange(size) * 5_000_000,
+        vel=np.array(speed)[:, None],
+        pos=np.cumsum(speed)[:, None] * 0.005,
         mode=np.where(np.arange(size) < change_at, 0, np.where(np.arange(size) < change_at + stopping, 1, 2)),
     )
     change = SimpleNamespace(at_ns=change_at * 5_000_000, before=modes[0], after=modes[1], cause="x")
@@ -217,7 +224,9 @@ def test_stops_that_nobody_asked_for_are_looked_at_first_one_of_each_cause():
 def test_the_summary_tells_every_cause_once_and_how_often(told):
     _, _, recording = told(seconds=1.0, limited=[])
     begin = recording.begin_ns
-    found = [stop(1, "operator-stop", begin)] * 20 + [stop(2, "stale-state", begin)] * 3 + [stop(4, "worker-dead", begin)]
+    found = (
+        [stop(1, "operator-stop", begin)] * 20 + [stop(2, "stale-state", begin)] * 3 + [stop(4, "worker-dead", begin)]
+    )
     assert summary(recording, [], [], found) == (
         "The policy was in charge for 0.6 of 1.0 s at 200 ticks/s (4 joints). 0 of 200 ticks were missed. "
         "The guard let every command pass unchanged. The operator stopped it 20 times. "
@@ -304,7 +313,13 @@ def test_a_file_that_was_cut_anywhere_is_shown_or_refused(tmp_path):
         {"seconds": 0.005},
         {"images": 1},
         {"plan": {**plan(Script()), "limits": {"pos": ["high"] * 4}, "cameras": 7, "identity": [1]}},
-        {"plan": {**plan(Script()), "limits": None, "timing": {**plan(Script())["timing"], "chunk": "x", "ticks_per_period": -1}}},
+        {
+            "plan": {
+                **plan(Script()),
+                "limits": None,
+                "timing": {**plan(Script())["timing"], "chunk": "x", "ticks_per_period": -1},
+            }
+        },
     ],
 )
 @pytest.mark.parametrize("manual", [False, True])
@@ -384,5 +399,9 @@ def test_all_codes_of_the_story_have_words():
     from interlock.view.report_words import HAPPENED
 
     assert set(CODES.values()) & set(HAPPENED) == {
-        "old-sequence", "no-valid-action", "worker-dead", "operator-stop", "frozen-image",
+        "old-sequence",
+        "no-valid-action",
+        "worker-dead",
+        "operator-stop",
+        "frozen-image",
     }

@@ -61,10 +61,21 @@ def seen(browser, page, tmp_path_factory):
     around.write_text(AROUND % (list(WIDTHS), "measured.html"))
     done = subprocess.run(
         [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=1600,1200",
-            f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=5000", "--dump-dom", around.as_uri(),
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--window-size=1600,1200",
+            f"--user-data-dir={folder / 'profile'}",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            around.as_uri(),
         ],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     if "<main>" not in done.stdout:
         pytest.skip(f"the browser does not run here: {done.stderr[-200:]}")
