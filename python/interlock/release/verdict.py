@@ -17,9 +17,7 @@ from .leg_runs import Leg
 F64 = NDArray[np.float64]
 
 FEWEST_SAMPLES = 8
-MOST_ACTED = (
-    0.2  # share of ticks; measured: 0 for walkers and arm, 0.99 for a default pose read in degrees
-)
+MOST_ACTED = 0.2  # share of ticks; measured: 0 for walkers and arm, 0.99 for a default pose read in degrees
 INPUT_DIFFERENCE = 1e-3  # in the tensor's own numbers; the same preprocessing written twice differs by 1e-6
 
 PARITY = "parity: inspect the operator and the precision where the first difference stands; do not run this engine"
