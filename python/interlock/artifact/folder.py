@@ -102,7 +102,7 @@ class PolicyFolder:
 
     def _check(self, name: str) -> bytes:
         expected = self.lock.files[name]
-        content = read_file(self.path, name, limit=max(expected.bytes, 1) + 1)
+        content = read_file(self.path, name, limit=min(expected.bytes, LARGEST_FILE) + 1)
         if hashlib.sha256(content).hexdigest() != expected.sha256:
             raise InterlockError(
                 code="file-changed",
