@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -15,10 +16,13 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-LONGEST_S = 15
+LONGEST_S = 60
+# What others import at their first use; here once for all calls.
+LAZY = ("pydantic.type_adapter", "rich._emoji_codes", "rich.markdown", "typer._adapters", "typer.rich_utils", "pwd")
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,12 @@ class CommandLine:
 def serve() -> None:
     """Answers one request a line until its input ends."""
     for module in ("go", "release", "report", "robot", "run", "show", "verbs", "main"):
-        __import__(f"interlock.cli.{module}")
+        import_module(f"interlock.cli.{module}")
+    for module in LAZY:
+        with contextlib.suppress(ImportError):
+            import_module(module)
+    gc.collect()
+    gc.freeze()  # what every child has in common is neither looked at nor copied again
     for line in sys.stdin:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             child = os.fork()
