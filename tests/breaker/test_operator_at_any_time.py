@@ -25,7 +25,11 @@ def steered(arm_policy, tmp_path):
     """Session, noted signals and a client's socket."""
     bound = load_bound(arm_policy, arm_policy.parent / "robot.yaml")
     options = PacedOptions(
-        driver="sim:arm", driver_options={"seed": 3, "task": TASK}, recording=tmp_path / "run.mcap", simulated=True
+        driver="sim:arm",
+        driver_options={"seed": 3, "task": TASK},
+        recording=tmp_path / "run.mcap",
+        simulated=True,
+        realtime_priority=50,  # as `interlock run` asks; without it a busy machine starves the simulated robot
     )
     with (
         signals_noted() as noted,
