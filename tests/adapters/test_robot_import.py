@@ -248,7 +248,7 @@ def test_a_mutated_file_is_read_or_refused(data):
 
 @pytest.mark.parametrize("name", ["url_g1", "hs_g1_ppo", "pg_go1", "bg_t1", "rls_go2", "urg_g1"])
 def test_real_models_are_read_as_the_simulator_reads_them(shared_policies, name):
-    mujoco = pytest.importorskip("mujoco")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra `sim`")
     path = shared_policies / name / "model.xml"
     data = draft(_import([("model.xml", path.read_text(encoding="utf-8"))]).text).tree.data
     model = mujoco.MjModel.from_xml_path(str(path))
