@@ -134,3 +134,11 @@ def test_a_pipe_that_was_closed_is_no_fault(tmp_path):
         check=False,
     )
     assert "Traceback" not in done.stderr
+
+
+def test_a_real_robot_is_never_started_again_by_a_count_of_episodes(interlock, tmp_path):
+    done = interlock("run", "any.policy", "--episodes", "2", "--json", cwd=tmp_path)
+    assert done.code == USAGE
+    assert json.loads(done.out)["error"] == "episodes-need-sim"
+    done = interlock("run", "any.policy", "--episodes", "2", "--sim", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["error"] != "episodes-need-sim", "in simulation it may"

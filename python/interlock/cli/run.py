@@ -77,9 +77,9 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
         raise InterlockError(
             code="episodes-need-sim",
             where="--episodes",
-            expected="1 on a real robot: nothing starts again by itself",
+            expected="1 without --sim: nothing starts again by itself",
             got=str(asked.episodes),
-            hint="start each episode yourself",
+            hint="add --sim for a simulated robot; on a real one a person starts each episode",
             exit=Exit.USAGE,
         )
     goal = asked.velocity()
@@ -218,9 +218,7 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
                 )
                 line.text = _episode_text(result)
             results.append(result)
-            # What a fallback stopped on a real robot starts again by a person's decision alone.
-            is_latched = result.ended is Ended.FALLBACK and not simulated
-            if is_latched or result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
+            if result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.OPERATOR):
                 break
         final = paced.stop(go_to_rest=not noted.received and not operator.closed)
     return _paced_result(bound, asked, folder, screen, results, final, noted.received)
