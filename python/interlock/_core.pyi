@@ -49,6 +49,9 @@ def code_words() -> dict[int, str]:
 def mode_names() -> dict[int, str]:
     """Every mode number with its name."""
 
+def request_words() -> dict[int, str]:
+    """Word of every request by the number that stands in recordings."""
+
 def floor(rate_hz: float, seconds: float, priority: int = 0) -> _I64:
     """Lateness in nanoseconds of every wake-up of a bare absolute-deadline loop in a thread of its own.
 

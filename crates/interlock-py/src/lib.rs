@@ -17,6 +17,7 @@ use interlock_core::code::Code;
 use interlock_core::plan::Plan;
 use interlock_rt::counting::Counting;
 use interlock_rt::engine::EngineOptions;
+use interlock_rt::request::Request;
 use interlock_rt::worker::{self, WorkerLinks};
 use interlock_rt::{clock, ticker, wire};
 use numpy::{IntoPyArray, PyArray1};
@@ -46,6 +47,11 @@ fn code_words() -> BTreeMap<u16, &'static str> {
 #[pyfunction]
 fn mode_names() -> BTreeMap<u32, String> {
     ticker::mode_names()
+}
+
+#[pyfunction]
+fn request_words() -> BTreeMap<u8, &'static str> {
+    Request::ALL.iter().map(|request| (*request as u8, request.word())).collect()
 }
 
 #[pyfunction]
@@ -125,6 +131,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(code_word, module)?,
         wrap_pyfunction!(code_words, module)?,
         wrap_pyfunction!(mode_names, module)?,
+        wrap_pyfunction!(request_words, module)?,
         wrap_pyfunction!(check_plan, module)?,
         wrap_pyfunction!(state_bytes, module)?,
         wrap_pyfunction!(command_bytes, module)?,

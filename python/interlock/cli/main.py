@@ -49,12 +49,20 @@ def run() -> None:
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(int(Exit.INTERRUPTED))
     except BrokenPipeError:
+        _let_go_of_the_pipe()
         sys.exit(int(Exit.DONE))
     except OSError as cause:
         sys.exit(_refuse(screen, _internal(cause) if cause.filename is None else _inaccessible(cause)))
     except Exception as fault:  # noqa: BLE001 - the one place that may: everything else is a fault of ours
         sys.exit(_refuse(screen, _internal(fault)))
     sys.exit(ended if isinstance(ended, int) else int(Exit.DONE))
+
+
+def _let_go_of_the_pipe() -> None:
+    """Who read what we wrote has seen enough: what is still in the buffer goes nowhere, without a word at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _refuse(screen: Screen, refusal: InterlockError) -> int:

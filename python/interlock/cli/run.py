@@ -245,7 +245,7 @@ def _paced_result(
     successes = sum(each.success for each in results)
     counters = {key: value for key, value in final.items() if isinstance(value, (int, float, str, dict))}
     screen.say(
-        f"ticks: {final.get('executed', 0)} of {final.get('planned', 0)} on time, {final.get('missed', 0)} missed · "
+        f"ticks: {final.get('executed', 0)} executed, {final.get('missed', 0)} missed of {final.get('planned', 0)} · "
         f"guard limited {final.get('limited', 0)}, refused {final.get('refused', 0)}"
     )
     recording = final.get("recording") or {}

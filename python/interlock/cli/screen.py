@@ -97,6 +97,11 @@ def _harmless(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
 
 
+def harmless_line(text: str) -> str:
+    """One line that stays one: nothing quoted in it can pass for another."""
+    return _harmless(text).replace("\n", "\\n")
+
+
 def _one_message(text: str) -> str:
     """The same where each line must stay what it is: nothing quoted can pass for a line of ours, or fill the screen."""
     shown = _harmless(text)

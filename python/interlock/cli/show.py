@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from interlock import _core
 from interlock.artifact.folder import PolicyFolder
 from interlock.cli.load import robot_text
-from interlock.cli.screen import Screen
+from interlock.cli.screen import Screen, harmless_line
 from interlock.contract.codes import HINTS
 from interlock.contract.identity import expand, identity
 from interlock.contract.text import load_contract, load_robot
 from interlock.errors import Exit, InterlockError
+from interlock.view.log import lines
+from interlock.view.log_lines import LEVELS, MODULES, Line
 from interlock.view.recording import Recording
 
 CORE_CODES = {
@@ -51,6 +58,9 @@ CORE_CODES = {
     "bad-plan": "contract and robot contradict each other; `interlock check` says where",
 }
 
+# It takes milliseconds and depends on the robot file as it is now, so no old answer is kept.
+ALWAYS_ANEW = "runs anew, against the robot file, before every build, verify and run"
+
 
 def show(thing: str, *, full: bool, as_json: bool) -> int:
     """Shows it; returns the exit code."""
@@ -76,6 +86,72 @@ def show(thing: str, *, full: bool, as_json: bool) -> int:
     )
 
 
+def show_log(thing: str, *, modules: str, level: str, as_json: bool) -> int:
+    """Prints the timeline of a run; returns the exit code.
+
+    Args:
+        thing: A run folder or a recording.
+        modules: Names with commas between them; empty for all.
+        level: The least grave that is shown.
+        as_json: One object a line.
+
+    Raises:
+        InterlockError: `log-no-run`, `log-module`, and as `view.log.lines`.
+    """
+    wanted = {each.strip() for each in modules.split(",") if each.strip()}
+    seen: set[str] = set()
+    write = _as_json if as_json else _coloured() if sys.stdout.isatty() else _plain
+    for line in _chosen(lines(_recording(thing)), wanted, level, seen):
+        write(line)
+    sys.stdout.flush()
+    if unheard := sorted(wanted - seen - set(MODULES)):
+        raise InterlockError(
+            code="log-module",
+            where="--module",
+            expected=f"some of {', '.join(sorted(seen | set(MODULES)))}",
+            got=", ".join(unheard),
+            exit=Exit.USAGE,
+        )
+    return int(Exit.DONE)
+
+
+def _recording(thing: str) -> Path:
+    path = Path(thing)
+    recording = path / "run.mcap" if path.is_dir() else path
+    if recording.suffix != ".mcap":
+        raise InterlockError(
+            code="log-no-run",
+            where=thing,
+            expected="a run folder or an .mcap file",
+            got="something else" if path.exists() else "nothing",
+            hint="only runs have a timeline",
+            exit=Exit.USAGE if path.exists() else Exit.REFUSED,
+        )
+    return recording
+
+
+def _chosen(found: Iterator[Line], wanted: set[str], level: str, seen: set[str]) -> Iterator[Line]:
+    least = LEVELS.index(level)
+    for line in found:
+        seen.add(line.module)
+        if LEVELS.index(line.level) >= least and (not wanted or line.module in wanted):
+            yield line
+
+
+def _as_json(line: Line) -> None:
+    sys.stdout.write(json.dumps(line.as_json(), default=str) + "\n")
+
+
+def _plain(line: Line) -> None:
+    sys.stdout.write(harmless_line(line.shown()) + "\n")
+
+
+def _coloured() -> Callable[[Line], None]:
+    console = Console(highlight=False, soft_wrap=True)
+    styles = {"debug": "dim", "warning": "yellow", "error": "bold red"}
+    return lambda line: console.print(Text(harmless_line(line.shown()), style=styles.get(line.level, "")))
+
+
 def _code(word: str, screen: Screen) -> int:
     hint = HINTS.get(word) or CORE_CODES.get(word, "")
     screen.say(f"{word}: {hint}")
@@ -97,7 +173,8 @@ def _policy(path: Path, screen: Screen, *, full: bool) -> int:
     screen.say(f"{contract.name} · trained for {contract.trained_for} · identity {found['identity'][:12]}")
     for gate in ("check", "build", "verify"):
         evidence = folder.evidence(gate)
-        verdict = "not evaluated" if evidence is None else str(evidence.verdict.value)
+        absent = ALWAYS_ANEW if gate == "check" else "not evaluated"
+        verdict = absent if evidence is None else str(evidence.verdict.value)
         found["evidence"][gate] = verdict
         screen.detail(f"{gate:<8} {verdict}")
     for name in sorted(folder.lock.files):
@@ -130,6 +207,6 @@ def _run(path: Path, screen: Screen) -> int:
     screen.say(f"{path}: {len(ticks.mode)} ticks, {state}")
     for line in modes:
         screen.detail(line)
-    screen.say(f"next: interlock report {path.parent}")
+    screen.say(f"next: interlock show {path.parent} --log · interlock report {path.parent}")
     screen.result(found)
     return int(Exit.DONE)

@@ -43,8 +43,18 @@ class Realtime(str, Enum):
     require = "require"
 
 
+class Level(str, Enum):
+    """How grave a line is."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
 def register(app: typer.Typer) -> None:
     """Adds every verb to the command line."""
+    app.callback()(interlock)
     robot = typer.Typer(help="Describe a robot.", no_args_is_help=True)
     robot.command("import", epilog=_examples("interlock robot import g1.xml g1_rev2.xml -o g1.yaml"))(robot_import)
     app.command("go", epilog=_examples("interlock go demo", "interlock go exported/ --robot g1.yaml --goal 0.5,0,0"))(
@@ -65,13 +75,37 @@ def register(app: typer.Typer) -> None:
         ),
     )(run)
     app.command("report", epilog=_examples("interlock report runs/demo -o report.html"))(report)
-    app.command("show", epilog=_examples("interlock show g1-velocity.policy --full", "interlock show worker-dead"))(
-        show
-    )
+    app.command(
+        "show",
+        epilog=_examples(
+            "interlock show g1-velocity.policy --full",
+            "interlock show worker-dead",
+            "interlock show runs/one --log --module guard,mode --level warning",
+        ),
+    )(show)
 
 
 def _examples(*lines: str) -> str:
     return "[bold]Examples[/bold]\n\n" + "\n\n".join(f"$ {line}" for line in lines)
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        from interlock.artifact.environment import version_of
+
+        typer.echo(f"interlock {version_of('interlock')}")
+        raise typer.Exit
+
+
+def interlock(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=lambda asked: _version(asked=asked), is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Takes a trained robot policy from its checkpoint to a guarded robot, and keeps it safe there."""
 
 
 def go(
@@ -226,9 +260,17 @@ def report(
 def show(
     thing: Annotated[str, typer.Argument(help="A policy folder, robot file, run or code.", show_default=False)],
     full: Annotated[bool, typer.Option("--full", help="Expanded arrays too.")] = False,
+    log: Annotated[
+        bool,
+        typer.Option("--log", help="Of a run: every module on one timeline, a line each; with --json an object each."),
+    ] = False,
+    module: Annotated[str, typer.Option(help="With --log: only these, such as guard,mode.", show_default=False)] = "",
+    level: Annotated[Level, typer.Option(help="With --log: this and everything graver.")] = Level.info,
     as_json: Json = False,
 ) -> int:
     """Show anything: a policy, a robot, a run, a code."""
     from interlock.cli import show as verb
 
+    if log:
+        return verb.show_log(thing, modules=module, level=level.value, as_json=as_json)
     return verb.show(thing, full=full, as_json=as_json)

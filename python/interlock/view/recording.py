@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from interlock.errors import InterlockError
 from interlock.view.image_file import Image
 from interlock.view.mcap_file import McapFile, Raw
+from interlock.view.messages import FOREIGN, SCHEMA, Messages
 from interlock.view.tick_columns import TickColumns, Ticks
 
 __all__ = ["Chunk", "Goal", "Image", "Log", "ModeChange", "Recording", "Reward", "Summary", "Ticks"]
 
-SCHEMA = "interlock.recording/1"
 MOST_JOINTS = 256
 CAMERA = "/camera/"
-FOREIGN = (DecodeError, AttributeError, TypeError, ValueError, OverflowError, RecursionError, KeyError)
 F64 = NDArray[np.float64]
 
 
@@ -159,7 +156,7 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self._file = McapFile(path)
-        self._types: dict[str, Any] = {}
+        self._messages = Messages(self._file)
         self._codes: dict[int, str] = {}
         self._mode_names: dict[int, str] = {}
         self._offset_ns = 0
@@ -187,7 +184,6 @@ class Recording:
         }  # fmt: skip
         try:
             self._read(takes)
-        # What a file from elsewhere may say: fields that are missing or of another type, numbers out of range.
         except FOREIGN as error:
             got = f"{type(error).__name__}: {str(error)[:120]}"
             raise self._refuse("recording-schema", f"messages as {SCHEMA} defines them", got) from error
@@ -282,18 +278,7 @@ class Recording:
             if raw.topic.startswith(CAMERA):
                 self._take_image(raw)
             elif raw.topic in takes:
-                takes[raw.topic](self._message(raw.schema, bytes(raw.content)))
-
-    def _message(self, schema: str, content: bytes) -> Any:
-        if schema not in self._types:
-            found = descriptor_pb2.FileDescriptorSet.FromString(self._file.schemas[schema])
-            pool = descriptor_pool.DescriptorPool()
-            for file in found.file:
-                pool.Add(file)
-            self._types[schema] = message_factory.GetMessageClass(pool.FindMessageTypeByName(schema))
-        message = self._types[schema]()
-        message.ParseFromString(content)
-        return message
+                takes[raw.topic](self._messages.decode(raw.schema, bytes(raw.content)))
 
     def _take_header(self, message: Any) -> None:
         if message.schema != SCHEMA:
@@ -347,5 +332,5 @@ class Recording:
 
     def _take_image(self, raw: Raw) -> None:
         schema, place = raw.schema, raw.place
-        image = Image(raw.time_ns - self._offset_ns, lambda: self._message(schema, self._file.content(place)))
+        image = Image(raw.time_ns - self._offset_ns, lambda: self._messages.decode(schema, self._file.content(place)))
         self.images.setdefault(raw.topic[len(CAMERA) :], []).append(image)

@@ -9,10 +9,11 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock.view.messages import FOREIGN
 from interlock.view.page import NOTHING, Column, Html, grid, join, note, paragraph, picture, section, table, tag
 from interlock.view.plan_facts import has_cameras
 from interlock.view.png import SIGNATURE, png
-from interlock.view.recording import FOREIGN, Image, Recording
+from interlock.view.recording import Image, Recording
 from interlock.view.report_words import clause, number
 from interlock.view.timeline import Change, longest_still
 
