@@ -14,6 +14,7 @@ __all__ = [
     "Ring",
     "Supervisor",
     "Tick",
+    "Watched",
     "check_plan",
     "chunk_bytes",
     "code_word",
@@ -23,6 +24,7 @@ __all__ = [
     "mode_names",
     "monotonic_ns",
     "observation_bytes",
+    "request_words",
     "run_worker",
     "state_bytes",
 ]
@@ -263,10 +265,16 @@ class Supervisor:
 
         Numbers: mode, level, cause, tick, planned (= executed + missed), executed, missed, limited, refused,
         violations, sent, offered, chunks, accepted, dropped, late, requests, requests_refused, request_code
-        (0: granted), generation, goal_seq, sample_seq, control_allocations, ended, failed (by a defect). Counts per
-        code word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own
-        numbers.
+        (0: granted), generation, goal_seq, sample_seq, control_allocations, at_ns (release of the last tick), ruling
+        (of that tick), commanded (in that tick), record_waiting (ticks not yet written), unanswered (observations),
+        actions_left (of the chunk in use), worker_alive, driver_alive, ended, failed (by a defect). Counts per code
+        word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
         """
+    @property
+    def status_fd(self) -> int:
+        """Descriptor of the memory in which the loop shows itself; whoever opens it can only read. See `Watched`."""
+    def show_facts(self, facts_json: str) -> None:
+        """Shows watchers what the caller knows of the run; at most 16 KiB, a longer text is left out."""
     def timings(self) -> dict[str, _I64]:
         """Nanoseconds of the first 200,000 ticks.
 
@@ -278,6 +286,32 @@ class Supervisor:
         """True once the control thread has ended. Releases the GIL."""
     def stop(self) -> dict[str, Any]:
         """Ends the control thread after the exit behaviour, flushes the recording, returns the final status."""
+
+@final
+class Watched:
+    """What the loop of another process shows. Nothing here can be noticed by it, whatever the caller does."""
+
+    @staticmethod
+    def attach(fd: int) -> Watched:
+        """By `Supervisor.status_fd`, opened by anyone; the descriptor stays the caller's.
+
+        Raises:
+            CoreError: `board-layout` for what is no such memory or comes from another version.
+        """
+    def look(self) -> dict[str, Any] | None:
+        """The numbers of `Supervisor.status`, with the writer's numbers under `recording`.
+
+        None where the writer was stopped or killed in the middle of writing.
+        """
+    def durations(self) -> dict[str, dict[str, Any]]:
+        """Per name as in `Supervisor.timings`: `sum_ns` and `buckets` of all samples, `samples` the newest 8192.
+
+        Bucket k counts samples up to 2^(10 + k) ns; the last, those beyond 2^32 ns. Samples in nanoseconds, unordered.
+        """
+    def facts(self) -> str:
+        """What `show_facts` was given last; empty before."""
+    def goal(self) -> str:
+        """The operator's last goal: seq, stamp_ns, velocity, text as JSON; empty before."""
 
 def run_worker(
     plan_json: str,

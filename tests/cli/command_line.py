@@ -72,7 +72,7 @@ class CommandLine:
 
 def serve() -> None:
     """Answers one request a line until its input ends."""
-    for module in ("go", "release", "report", "robot", "run", "show", "verbs", "main"):
+    for module in ("go", "release", "report", "robot", "run", "show", "watch", "verbs", "main"):
         import_module(f"interlock.cli.{module}")
     for module in LAZY:
         with contextlib.suppress(ImportError):

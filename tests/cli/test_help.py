@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 
-VERBS = ("go", "robot import", "freeze", "check", "build", "verify", "run", "report", "show")
+VERBS = ("go", "robot import", "freeze", "check", "build", "verify", "run", "watch", "report", "show")
 USAGE = 2
 ROOT = Path(__file__).parents[2]
 

@@ -126,6 +126,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lockstep::PyTick>()?;
     module.add_class::<lockstep::PyLockstep>()?;
     module.add_class::<supervisor::PySupervisor>()?;
+    module.add_class::<status::PyWatched>()?;
     for function in [
         wrap_pyfunction!(monotonic_ns, module)?,
         wrap_pyfunction!(code_word, module)?,

@@ -109,6 +109,15 @@ impl PySupervisor {
         status::to_dict(py, self.0.status(), self.0.recording())
     }
 
+    #[getter]
+    fn status_fd(&self) -> i32 {
+        self.0.status().fd()
+    }
+
+    fn show_facts(&self, facts_json: &str) {
+        self.0.status().show_facts(facts_json);
+    }
+
     fn timings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
         for (name, values) in self.0.timings().each() {

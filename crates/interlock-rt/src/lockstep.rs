@@ -72,7 +72,7 @@ impl Lockstep {
         recording: Option<LockstepRecording>,
     ) -> Result<Self, RtError> {
         let mut recorder = recording.map(|recording| record(plan, &recording)).transpose()?;
-        let status = Status::default();
+        let status = Status::new()?;
         let sink = recorder.as_mut().and_then(Recorder::sink);
         let mut ticker = Ticker::new(plan, guard, sink, status.clone())?;
         let (n, rows) = (plan.n(), usize::try_from(plan.timing.chunk).unwrap_or(0));

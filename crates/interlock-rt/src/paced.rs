@@ -132,6 +132,7 @@ impl Paced {
         let driver = DriverEnd::new(&plan, state, &command, images.clone(), watch, parts.dry)?;
         let worker = WorkerEnd::new(&plan, link(&plan, &worker)?);
         let (mailbox, inbox) = mailbox();
+        let status = Status::new()?;
         Ok(Paced {
             plan,
             plan_json,
@@ -141,8 +142,8 @@ impl Paced {
             image_rings: images,
             realtime: parts.realtime,
             mailbox,
-            status: Status::default(),
-            timings: Arc::new(Timings::default()),
+            timings: Arc::new(Timings::shown(&status)),
+            status,
             quit: Arc::default(),
             ending: Arc::default(),
             goals: AtomicU64::new(0),
@@ -186,6 +187,9 @@ impl Paced {
         let mut running = locked(&self.running);
         running.recorder = self.recorder(&granted)?;
         running.log = running.recorder.as_ref().and_then(Recorder::log);
+        if let Some(recorder) = &running.recorder {
+            recorder.show_on(self.status.clone());
+        }
         let sink = running.recorder.as_mut().and_then(Recorder::sink);
         let made = Ticker::new(&self.plan, GuardMode::On, sink, self.status.clone())?;
         ticker_in.send(made).map_err(|_| refuse("the control thread ended while starting"))?;
@@ -226,6 +230,8 @@ impl Paced {
         if let Some(log) = &locked(&self.running).log {
             log.goal(seq, stamp_ns, velocity, text, tokens.unwrap_or(&[]));
         }
+        let shown = serde_json::json!({ "seq": seq, "stamp_ns": stamp_ns, "velocity": velocity, "text": text });
+        self.status.show_goal(&shown.to_string());
         self.mailbox.send(Message::Goal(Box::new(goal)))
     }
 

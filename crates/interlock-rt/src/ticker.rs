@@ -74,12 +74,14 @@ pub struct Ticker {
     is_floating: bool,
     has_commanded: bool,
     generation: u32,
-    /// Sequence number and arrival of the newest chunks, by sequence number modulo their count.
-    arrivals: [(u64, i64); ARRIVALS],
+    /// Newest observation offered and newest answered.
+    exchanged: (u64, u64),
+    /// Sequence number, arrival and rows of the newest chunks, by sequence number modulo their count.
+    arrivals: [(u64, i64, u32); ARRIVALS],
 }
 
 /// Where the arrival of a chunk is kept.
-fn arrival(arrivals: &mut [(u64, i64); ARRIVALS], seq: u64) -> &mut (u64, i64) {
+fn arrival(arrivals: &mut [(u64, i64, u32); ARRIVALS], seq: u64) -> &mut (u64, i64, u32) {
     let index = usize::try_from(seq).unwrap_or(0) % ARRIVALS;
     &mut arrivals[index]
 }
@@ -111,7 +113,8 @@ impl Ticker {
             is_floating: plan.safe.floating_base,
             has_commanded: false,
             generation: 0,
-            arrivals: [(0, 0); ARRIVALS],
+            exchanged: (0, 0),
+            arrivals: [(0, 0, 0); ARRIVALS],
         })
     }
 
@@ -136,6 +139,7 @@ impl Ticker {
     /// Says what is there; a recording that ended early is not.
     pub fn set_ready(&mut self, worker: bool, driver: bool) {
         let recording = self.record.as_ref().is_none_or(RecordSink::is_writing);
+        (self.snapshot.worker_alive, self.snapshot.driver_alive) = (worker.into(), driver.into());
         self.supervisor.set_ready(Readiness { worker, driver, recording });
     }
 
@@ -199,7 +203,9 @@ impl Ticker {
         let Ticker { supervisor, record, snapshot, .. } = self;
         if let Some((chunk, arrived_ns)) = chunk {
             snapshot.chunks += 1;
-            *arrival(&mut self.arrivals, chunk.seq) = (chunk.seq, arrived_ns);
+            let rows = u32::try_from(chunk.rows).unwrap_or(0);
+            *arrival(&mut self.arrivals, chunk.seq) = (chunk.seq, arrived_ns, rows);
+            self.exchanged.1 = chunk.seq;
         }
         let outcome = supervisor.act(stamps.due_ns, chunk.map(|(chunk, _)| chunk));
         stamps.acted_ns = now();
@@ -226,6 +232,11 @@ impl Ticker {
             offered: outcome.offered_seq > 0,
         };
 
+        let (seq, arrived_ns, rows) = *arrival(&mut self.arrivals, outcome.wanted.seq);
+        let in_use = outcome.wanted.valid && seq == outcome.wanted.seq;
+        let to_come = rows.saturating_sub(outcome.wanted.row).saturating_sub(1);
+        snapshot.actions_left = if in_use { to_come.into() } else { 0 };
+
         // Record after.
         if let Some(record) = record.as_mut() {
             record.tick(|slot| {
@@ -234,8 +245,7 @@ impl Ticker {
                 slot.sent = is_sent;
                 slot.woke_ns = stamps.woke_ns;
                 slot.observed_ns = stamps.observed_ns;
-                let (seq, arrived_ns) = *arrival(&mut self.arrivals, outcome.wanted.seq);
-                slot.chunk_arrived_ns = if outcome.wanted.valid && seq == outcome.wanted.seq { arrived_ns } else { 0 };
+                slot.chunk_arrived_ns = if in_use { arrived_ns } else { 0 };
                 slot.acted_ns = stamps.acted_ns;
                 slot.sent_ns = stamps.sent_ns;
                 slot.goal_seq = snapshot.goal_seq;
@@ -243,7 +253,14 @@ impl Ticker {
                 slot.chunks_dropped = snapshot.dropped;
                 slot.events = self.events;
             });
+            snapshot.record_waiting = record.waiting();
         }
+        if outcome.offered_seq > 0 {
+            self.exchanged.0 = outcome.offered_seq;
+        }
+        snapshot.unanswered = self.exchanged.0.saturating_sub(self.exchanged.1);
+        snapshot.at_ns = outcome.due_ns.max(0).cast_unsigned();
+        (snapshot.ruling, snapshot.commanded) = (done.ruling.into(), is_sent.into());
         (snapshot.mode, snapshot.level) = (u64::from(done.mode), u64::from(done.level));
         (snapshot.cause, snapshot.tick) = (outcome.cause as u64, outcome.tick);
         snapshot.sample_seq = outcome.sample_seq;

@@ -5,6 +5,8 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use crate::status::{Status, Window};
+
 /// Ticks kept: 400 s at 500 Hz.
 pub const CAPACITY: usize = 200_000;
 
@@ -13,18 +15,24 @@ pub const CAPACITY: usize = 200_000;
 pub struct Series {
     values: Box<[AtomicU32]>,
     used: AtomicUsize,
+    /// Where watchers see the newest.
+    window: Option<Window>,
 }
 
 impl Series {
-    fn new(capacity: usize) -> Self {
-        Series { values: (0..capacity).map(|_| AtomicU32::new(0)).collect(), used: AtomicUsize::new(0) }
+    fn new(capacity: usize, window: Option<Window>) -> Self {
+        Series { values: (0..capacity).map(|_| AtomicU32::new(0)).collect(), used: AtomicUsize::new(0), window }
     }
 
-    /// Appends while there is room.
+    /// Appends while there is room, and shows it in any case.
     pub fn push(&self, duration_ns: i64) {
+        let duration_ns = u32::try_from(duration_ns.max(0)).unwrap_or(u32::MAX);
+        if let Some(window) = &self.window {
+            window.push(duration_ns);
+        }
         let used = self.used.load(Relaxed);
         if let Some(slot) = self.values.get(used) {
-            slot.store(u32::try_from(duration_ns.max(0)).unwrap_or(u32::MAX), Relaxed);
+            slot.store(duration_ns, Relaxed);
             self.used.store(used.wrapping_add(1), Release);
         }
     }
@@ -45,7 +53,12 @@ macro_rules! timings {
         impl Timings {
             /// Room for `capacity` ticks.
             pub fn new(capacity: usize) -> Self {
-                Timings { $($name: Series::new(capacity),)* }
+                Timings { $($name: Series::new(capacity, None),)* }
+            }
+
+            /// Room for [`CAPACITY`] ticks; the newest are shown to watchers.
+            pub fn shown(status: &Status) -> Self {
+                Timings { $($name: Series::new(CAPACITY, status.window(stringify!($name))),)* }
             }
 
             /// Every series with its name.
@@ -75,12 +88,6 @@ timings! {
     capture_to_sent_ns,
 }
 
-impl Default for Timings {
-    fn default() -> Self {
-        Timings::new(CAPACITY)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +100,15 @@ mod tests {
         }
         assert_eq!(timings.work_ns.values(), [5, i64::from(u32::MAX)]);
         assert!(timings.lateness_ns.values().is_empty());
+    }
+
+    #[test]
+    fn every_duration_is_shown() {
+        let status = Status::new().unwrap();
+        let timings = Timings::shown(&status);
+        timings.each().iter().for_each(|(name, _)| assert!(status.window(name).is_some(), "{name}"));
+        assert_eq!(timings.each().len(), crate::status::SHOWN.len());
+        timings.act_ns.push(5);
+        assert_eq!(status.window("act_ns").unwrap().look().samples, [5]);
     }
 }

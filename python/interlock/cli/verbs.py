@@ -74,6 +74,7 @@ def register(app: typer.Typer) -> None:
             "interlock run g1-velocity.policy --robot g1.yaml --sim --goal 0.5,0,0 --lockstep",
         ),
     )(run)
+    app.command("watch", epilog=_examples("interlock watch", "interlock watch runs/one --json"))(watch)
     app.command("report", epilog=_examples("interlock report runs/demo -o report.html"))(report)
     app.command(
         "show",
@@ -242,6 +243,22 @@ def run(
         ),
         as_json=as_json,
     )
+
+
+def watch(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A run's folder; without one, the newest that runs here.", show_default=False, readable=False
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="One look, then done.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, a line a second.")] = False,
+) -> int:
+    """Watch a run of yours live: modes, times, rulings, misses, queues. Reads shared memory; cannot slow the loop."""
+    from interlock.cli import watch as verb
+
+    return verb.watch(folder, once=once, as_json=as_json)
 
 
 def report(

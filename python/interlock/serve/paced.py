@@ -16,6 +16,7 @@ import numpy as np
 
 from interlock import _core
 from interlock.errors import InterlockError
+from interlock.runtime.beacon import Beacon
 from interlock.runtime.bound import Bound
 from interlock.serve.children import Child, start_child
 from interlock.serve.links import DriverLinks, WorkerLinks, flat_descriptors
@@ -74,6 +75,7 @@ class PacedRun:
         self._driver_links: DriverLinks | None = None
         self._supervisor: _core.Supervisor | None = None
         self._final: dict[str, Any] | None = None
+        self._beacon: Beacon | None = None
         self.driver: Child
         self.worker: Child
         self._worker_links: WorkerLinks
@@ -92,6 +94,8 @@ class PacedRun:
         try:
             self.stop()
         finally:
+            if self._beacon is not None:
+                self._beacon.put_out()
             self._end_children()
 
     @property
@@ -179,6 +183,7 @@ class PacedRun:
         self.supervisor.set_worker(
             self._worker_links.observation, self._worker_links.chunk, self.worker.pidfd, self._generation
         )
+        self._show_facts()
 
     def stop(self, *, go_to_rest: bool = True) -> dict[str, Any]:
         """Ends the loop and closes the recording; returns the final counters.
@@ -228,6 +233,26 @@ class PacedRun:
             dry=options.dry,
         )
         self.granted = self._supervisor.start()
+        self._show_facts()
+        if options.recording is not None:
+            with contextlib.suppress(OSError):  # who cannot be watched runs all the same
+                self._beacon = Beacon.light(options.recording.parent, self._supervisor.status_fd)
+
+    def _show_facts(self) -> None:
+        """What a watcher cannot know from numbers."""
+        facts = {
+            "policy": self.bound.name,
+            "robot": self.bound.robot["type"],
+            "driver": self.options.driver,
+            "simulated": self.options.simulated,
+            "dry": self.options.dry,
+            "tick_ns": self.bound.tick_ns,
+            "latency_budget_ns": self.bound.plan["timing"]["latency_budget_ns"],
+            "driver_pid": self.driver.process.pid,
+            "worker_pid": self.worker.process.pid,
+            "granted": self.granted,
+        }
+        self.supervisor.show_facts(json.dumps(facts))
 
     def _start_worker(self) -> None:
         assert self._driver_links is not None

@@ -32,6 +32,7 @@ use interlock_core::plan::Plan;
 use crate::clock::{self, Triple};
 use crate::error::RtError;
 use crate::shm::Ring;
+use crate::status::Status;
 pub use disk::Quota;
 use disk::{Disk, Room};
 pub use file::ImageMode;
@@ -186,6 +187,11 @@ impl Recorder {
     /// How it is doing.
     pub fn status(&self) -> RecordStatus {
         self.shared.status()
+    }
+
+    /// Shows from now on how it is doing. Once.
+    pub fn show_on(&self, status: Status) {
+        self.shared.show_on(status);
     }
 
     /// Ends the file and forces it to the disk. Everything pushed before is in it.

@@ -45,11 +45,14 @@ pub(crate) fn ring<T: Send>(slots: usize, mut make: impl FnMut() -> T) -> (Produ
 }
 
 impl<T> Producer<T> {
+    /// Slots that wait to be taken.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.0.filled.0.load(Ordering::Relaxed).wrapping_sub(self.0.emptied.0.load(Ordering::Acquire))
+    }
+
     /// Whether the next push would be dropped.
     pub(crate) fn is_full(&self) -> bool {
-        let shared = &*self.0;
-        let pending = shared.filled.0.load(Ordering::Relaxed).wrapping_sub(shared.emptied.0.load(Ordering::Acquire));
-        pending >= shared.slots.len() as u64
+        self.waiting() >= self.0.slots.len() as u64
     }
 
     /// Lets `fill` write the next slot, which still holds what it held a round ago. False: full, counted as dropped.

@@ -1,7 +1,10 @@
 //! What the threads of one recording tell each other, without locks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
+
+use crate::clock;
+use crate::status::{Recorded, Status};
 
 /// How a recording is doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +58,7 @@ pub(super) struct Shared {
     pub(super) busy_ns: AtomicU64,
     pub(super) longest_ns: AtomicU64,
     error: Mutex<String>,
+    board: OnceLock<Status>,
 }
 
 impl Shared {
@@ -65,6 +69,32 @@ impl Shared {
             *error = reason;
         }
         self.ended.store(true, Relaxed);
+    }
+
+    /// Where watchers see it.
+    pub(super) fn show_on(&self, status: Status) {
+        // The first stays.
+        let _ = self.board.set(status);
+    }
+
+    /// Shows how things stand. The writer thread only.
+    pub(super) fn show(&self) {
+        let Some(board) = self.board.get() else { return };
+        board.show_recorded(&Recorded {
+            at_ns: clock::monotonic_ns().max(0).cast_unsigned(),
+            bytes: self.bytes.load(Relaxed),
+            bytes_per_s: self.rate.load(Relaxed),
+            ticks: self.ticks.load(Relaxed),
+            ticks_dropped: self.ticks_dropped.load(Relaxed),
+            chunks_dropped: self.chunks_dropped.load(Relaxed),
+            images: self.images.load(Relaxed),
+            images_dropped: self.images_dropped.load(Relaxed),
+            logs_dropped: self.logs_dropped.load(Relaxed),
+            images_ended: self.images_ended.load(Relaxed).into(),
+            ended: self.ended.load(Relaxed).into(),
+            writer_longest_ns: self.longest_ns.load(Relaxed),
+            writer_busy_ns: self.busy_ns.load(Relaxed),
+        });
     }
 
     pub(super) fn status(&self) -> RecordStatus {

@@ -48,6 +48,11 @@ impl RecordSink {
         !self.shared.ended.load(Relaxed)
     }
 
+    /// Ticks that wait to be written.
+    pub fn waiting(&self) -> u64 {
+        self.ticks.waiting()
+    }
+
     /// How long the last call of [`RecordSink::tick`] took.
     pub fn last_ns(&self) -> i64 {
         self.record_ns

@@ -67,6 +67,7 @@ impl Writer {
             let spent = clock::monotonic_ns().saturating_sub(began).max(0).cast_unsigned();
             self.shared.busy_ns.fetch_add(spent, Relaxed);
             self.shared.longest_ns.fetch_max(spent, Relaxed);
+            self.shared.show();
             // What was pushed before closing was seen in the rounds above.
             if closing {
                 return self.close();

@@ -1,0 +1,171 @@
+"""A running loop on a terminal: one screen that says what it does, how well it keeps its times, and what acted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from interlock.view.live import DURATIONS, Look
+from interlock.view.report_words import clause
+
+MODE_STYLES = {
+    "Idle": "white on grey30",
+    "Armed": "black on cyan",
+    "Running": "black on green",
+    "Takeover": "black on magenta",
+    "Degraded": "black on yellow",
+    "Stopping": "black on dark_orange",
+    "Holding": "black on yellow",
+    "Faulted": "white on red",
+}
+STATES = {
+    "still": ("no tick for {since}: the supervisor is suspended or starved", "bold white on red"),
+    "ended": ("the loop has ended", "bold"),
+    "failed": ("the loop was ended by a defect of the program", "bold white on red"),
+}
+NONE = "-"
+MOST_CODES = 6
+NARROW = 100  # columns below which the tables stand one under the other
+
+
+def panel(look: Look, *, where: str, rates: Mapping[str, float], width: int) -> RenderableType:
+    """The whole screen.
+
+    Args:
+        look: What the loop shows.
+        where: Its folder.
+        rates: Per second since a look before: `executed`; empty at the first look.
+        width: Columns of the terminal.
+    """
+    left, right = [_times(look)], [_loop(look, rates), _guard(look)]
+    tables = Group(*left, *right) if width < NARROW else _beside(Group(*left), Group(*right))
+    return Panel(Group(_head(look), tables, _feet(look)), title=f"interlock watch · {where}", box=box.ROUNDED)
+
+
+def _beside(left: RenderableType, right: RenderableType) -> Table:
+    grid = Table.grid(padding=(0, 3))
+    grid.add_row(left, right)
+    return grid
+
+
+def _head(look: Look) -> RenderableType:
+    facts, text = look.facts, Text()
+    text.append(f" {look.mode} ", style=MODE_STYLES.get(look.mode, "reverse"))
+    if look.numbers["level"]:
+        text.append(f" level {look.numbers['level']}", style="bold yellow")
+    # Idle before the first stop has no cause; a stop that is over keeps the one that led to it.
+    if look.cause:
+        text.append(f"  {clause(look.cause)} ({look.cause})", style="dim" if look.mode == "Running" else "bold")
+    kind = "SIMULATION" if facts.get("simulated") else "ROBOT"
+    dry = " · DRY, nothing is sent" if facts.get("dry") else ""
+    text.append(f"\n{kind} {facts.get('robot', '?')} · policy {facts.get('policy', '?')}{dry}")
+    if asked := _goal(look.goal):
+        text.append(f"\ngoal {asked}")
+    if look.state in STATES:
+        said, style = STATES[look.state]
+        text.append("\n")
+        text.append(said.format(since=_seconds(look.since_tick_ns)), style=style)
+    text.append("\n")
+    return text
+
+
+def _goal(goal: Mapping[str, Any]) -> str:
+    velocity = goal.get("velocity")
+    parts = [repr(goal["text"])] if goal.get("text") else []
+    if isinstance(velocity, list):
+        parts.append(" ".join(f"{float(each):g}" for each in velocity) + " (m/s, m/s, rad/s)")
+    return " · ".join(parts)
+
+
+def _times(look: Look) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table.add_column("times, us", no_wrap=True)
+    for column in ("p50", "p95", "p99", "p99.9", "longest", "of"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for each in look.durations:
+        cells = [
+            Text(share.text(), style="" if share.value is not None else "dim")
+            if share.value is not None or each.samples
+            else Text(NONE, style="dim")
+            for share in each.found
+        ]
+        longest = NONE if each.longest is None else f"{each.longest:,.1f}"
+        table.add_row(DURATIONS[each.name], *cells, longest, f"{each.samples:,}")
+    return table
+
+
+def _pairs(title: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table.add_column(title, no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    return table
+
+
+def _loop(look: Look, rates: Mapping[str, float]) -> Table:
+    numbers, table = look.numbers, _pairs("loop")
+    missed = numbers["missed"]
+    table.add_row("ticks", f"{numbers['executed']:,}")
+    table.add_row("per second", f"{rates['executed']:,.0f}" if "executed" in rates else NONE)
+    table.add_row("missed", Text(f"{missed:,}", style="bold yellow" if missed else ""))
+    table.add_row("chunks used, dropped", f"{numbers['accepted']:,}, {numbers['dropped']:,}")
+    table.add_row("late answers", f"{numbers['late']:,}")
+    table.add_row("actions left in the chunk", f"{numbers['actions_left']:,}")
+    table.add_row("observations unanswered", f"{numbers['unanswered']:,}")
+    table.add_row("ticks waiting to be written", f"{numbers['record_waiting']:,}")
+    return table
+
+
+def _guard(look: Look) -> Table:
+    numbers, table = look.numbers, _pairs("guard")
+    now = ("passes", "limits", "REFUSES")[min(numbers["ruling"], 2)]
+    style = ("green", "yellow", "bold red")[min(numbers["ruling"], 2)]
+    table.add_row("now", Text(now, style=style))
+    table.add_row("ticks limited, refused", f"{numbers['limited']:,}, {numbers['refused']:,}")
+    acted = [*_counted(numbers, "refused_by", "refused"), *_counted(numbers, "limited_by", "limited")]
+    acted += [*_counted(numbers, "lost_by", "lost"), *_counted(numbers, "dropped_by", "dropped")]
+    for word, count in acted[:MOST_CODES]:
+        table.add_row(f"  {word}", f"{count:,}")
+    if len(acted) > MOST_CODES:
+        table.add_row(f"  and {len(acted) - MOST_CODES} more", "")
+    return table
+
+
+def _counted(numbers: Mapping[str, Any], name: str, what: str) -> list[tuple[str, int]]:
+    found = sorted(numbers[name].items(), key=lambda each: -each[1])
+    return [(f"{what}: {word}", count) for word, count in found]
+
+
+def _feet(look: Look) -> RenderableType:
+    facts, numbers, text = look.facts, look.numbers, Text()
+    told = facts.get("granted")
+    granted: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    for role in ("worker", "driver"):
+        is_alive = bool(numbers[f"{role}_alive"])
+        text.append(f"{role} {facts.get(f'{role}_pid', '?')} ")
+        text.append("alive" if is_alive else "NOT THERE", style="green" if is_alive else "bold red")
+        text.append(" · ")
+    memory = "locked" if granted.get("memory_locked") else "not locked"
+    text.append(f"{granted.get('scheduler', '?')} {granted.get('priority') or ''}".rstrip() + f", memory {memory}\n")
+    recorded = look.recording
+    if not recorded:
+        text.append("not recorded", style="yellow")
+        return text
+    text.append(f"recording {recorded['bytes'] / 1e6:,.1f} MB, {recorded['bytes_per_s'] / 1e3:,.0f} kB/s")
+    lost = {name: recorded[f"{name}_dropped"] for name in ("ticks", "chunks", "logs", "images")}
+    said = ", ".join(f"{count:,} {name}" for name, count in lost.items() if count)
+    text.append(f" · dropped {said or 'nothing'}", style="bold yellow" if lost["ticks"] or lost["chunks"] else "")
+    if recorded["ended"]:
+        text.append(" · ENDED EARLY: no room, or writing failed", style="bold white on red")
+    elif recorded["images_ended"]:
+        text.append(" · room runs low: no more images", style="bold yellow")
+    return text
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:,.1f} s"
