@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,18 @@ from interlock import _core
 from interlock.runtime.beacon import Attached
 
 A_RUN = Path(__file__).parent / "a_run.py"
+ARM = Path(__file__).parents[2] / "python" / "interlock" / "adapters" / "arm"
+
+
+def run_command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """`interlock ARGUMENTS`, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "interlock", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 class ARun:
@@ -90,3 +103,24 @@ def a_run(tmp_path):
     run = ARun(folder)
     yield run
     run.clean()
+
+
+@pytest.fixture(scope="session")
+def arm_copy(tmp_path_factory):
+    """The arm's policy as the package ships it, its source put back, beside its robot file."""
+    folder = tmp_path_factory.mktemp("arm")
+    policy = folder / "reach-block.policy"
+    shutil.copytree(ARM / "frozen", policy)
+    for name in json.loads((policy / "lock.json").read_text())["files"]:
+        if name.startswith("source/"):
+            (policy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ARM / "reach_block" / name.removeprefix("source/"), policy / name)
+    for name in ("robot.yaml", "scene.xml"):
+        shutil.copy(ARM / name, folder)
+    return policy
+
+
+@pytest.fixture
+def interlock():
+    """The command line."""
+    return run_command

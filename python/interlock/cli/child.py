@@ -25,10 +25,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ask_realtime(int(configuration.get("realtime_priority", 0)))
     try:
-        if role == "driver":
-            _driver(configuration)
-        else:
-            _worker(configuration)
+        ROLES[role](configuration)
     except InterlockError as refusal:
         return _refuse(refusal, configuration)
     except _core.CoreError as refusal:
@@ -93,6 +90,15 @@ def _worker(configuration: dict[str, Any]) -> None:
         threads=configuration["threads"],
         parent_pidfd=os.pidfd_open(configuration["parent_pid"]),
     )
+
+
+def _metrics(configuration: dict[str, Any]) -> None:
+    from interlock.serve.metrics_server import serve
+
+    serve(configuration["board"], configuration["listener"], configuration["parent_pid"])
+
+
+ROLES = {"driver": _driver, "worker": _worker, "metrics": _metrics}
 
 
 def _ask_realtime(priority: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from interlock.cli.wiring import make_plant, simulated_driver
 from interlock.errors import Exit, InterlockError
 from interlock.runtime.bound import Bound
 from interlock.runtime.lockstep import Episode, run_lockstep
+from interlock.serve.metrics import address, listen
 from interlock.serve.operator import Operator
 from interlock.serve.paced import PacedOptions, PacedRun
 from interlock.serve.session import Ended, EpisodeResult, Session, signals_noted
@@ -41,6 +43,7 @@ class Asked:
     record: Literal["png", "raw", "none"] = "png"
     realtime: str = "auto"
     cpu: int | None = None
+    metrics: int | None = None
 
     def velocity(self) -> tuple[float, float, float] | None:
         """The goal in numbers. Raises `InterlockError` when it is none."""
@@ -72,6 +75,15 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
             expected="--sim as well",
             exit=Exit.USAGE,
             hint="a real robot does not wait for a manual clock",
+        )
+    if asked.lockstep and asked.metrics is not None:
+        raise InterlockError(
+            code="lockstep-not-live",
+            where="--metrics",
+            expected="a run in real time",
+            got="--lockstep",
+            hint="a manual clock has no times to measure; the recording tells everything else",
+            exit=Exit.USAGE,
         )
     if asked.episodes > 1 and not asked.sim:
         raise InterlockError(
@@ -190,9 +202,10 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
     )
     results: list[EpisodeResult] = []
     with (
+        _served(asked, screen) as metrics,
         signals_noted() as noted,
         Operator(socket_path=folder / "operator.sock", keyboard=terminal and _stdin_is_terminal()) as operator,
-        PacedRun(bound, options) as paced,
+        PacedRun(bound, replace(options, metrics=metrics)) as paced,
     ):
         _say_granted(screen, paced, asked)
         session = Session(
@@ -222,6 +235,17 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
                 break
         final = paced.stop(go_to_rest=not noted.received and not operator.closed)
     return _paced_result(bound, asked, folder, screen, results, final, noted.received)
+
+
+@contextmanager
+def _served(asked: Asked, screen: Screen) -> Iterator[socket.socket | None]:
+    """The port for metrics, taken before anything starts."""
+    if asked.metrics is None:
+        yield None
+        return
+    with listen(asked.metrics) as listener:
+        screen.detail(f"metrics: {address(listener)}")
+        yield listener
 
 
 def _paced_result(

@@ -219,6 +219,12 @@ def run(
     record: Annotated[Images, typer.Option(help="How images are recorded.")] = Images.png,
     realtime: Annotated[Realtime, typer.Option(help="SCHED_FIFO for the control thread.")] = Realtime.auto,
     cpu: Annotated[int | None, typer.Option(help="Core for the control thread.", show_default=False)] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            help="Serve numbers for Prometheus on this port of 127.0.0.1.", min=0, max=65535, show_default=False
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run a policy on its control cadence, behind the guard. A real robot runs a verified one only."""
@@ -240,6 +246,7 @@ def run(
             record=record.value,
             realtime=realtime.value,
             cpu=cpu,
+            metrics=metrics,
         ),
         as_json=as_json,
     )

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,7 @@ class PacedOptions:
         dry: Read the robot, send nothing.
         threads: Inference threads of the worker.
         simulated: The driver is a simulation and answers admin requests.
+        metrics: Where numbers are served for Prometheus, see `serve.metrics.listen`; None: nowhere.
     """
 
     driver: str
@@ -58,6 +60,7 @@ class PacedOptions:
     dry: bool = False
     threads: int = 1
     simulated: bool = False
+    metrics: socket.socket | None = None
 
 
 class PacedRun:
@@ -78,6 +81,7 @@ class PacedRun:
         self._beacon: Beacon | None = None
         self.driver: Child
         self.worker: Child
+        self.metrics: Child | None = None
         self._worker_links: WorkerLinks
 
     def __enter__(self) -> PacedRun:
@@ -234,9 +238,17 @@ class PacedRun:
         )
         self.granted = self._supervisor.start()
         self._show_facts()
+        self._start_viewers()
         if options.recording is not None:
             with contextlib.suppress(OSError):  # who cannot be watched runs all the same
                 self._beacon = Beacon.light(options.recording.parent, self._supervisor.status_fd)
+
+    def _start_viewers(self) -> None:
+        """Processes that read what the loop shows; nobody waits for them."""
+        if self.options.metrics is not None:
+            descriptors = {"board": self.supervisor.status_fd, "listener": self.options.metrics.fileno()}
+            self.metrics = start_child("metrics", descriptors, [*descriptors.values()])
+            self.options.metrics.close()  # its own now: where it ends, nobody listens any more
 
     def _show_facts(self) -> None:
         """What a watcher cannot know from numbers."""
@@ -295,7 +307,7 @@ class PacedRun:
                 )
 
     def _end_children(self) -> None:
-        for name in ("worker", "driver"):
+        for name in ("metrics", "worker", "driver"):
             child: Child | None = getattr(self, name, None)
             if child is None:
                 continue

@@ -18,10 +18,10 @@ STILL_NS = 250_000_000
 DURATIONS = {
     "lateness_ns": "tick late",
     "work_ns": "work in a tick",
-    "handoff_ns": "hand-off to the worker",
+    "handoff_ns": "hand-off",
     "send_ns": "sending",
     "record_ns": "recording",
-    "capture_to_sent_ns": "sensor to actuator",
+    "capture_to_sent_ns": "sensor to drive",
 }
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interlock.view.live import DURATIONS, Look
+from interlock.view.percentiles import Percentile
 from interlock.view.report_words import clause
 
 MODE_STYLES = {
@@ -30,8 +31,9 @@ STATES = {
     "failed": ("the loop was ended by a defect of the program", "bold white on red"),
 }
 NONE = "-"
-MOST_CODES = 6
-NARROW = 100  # columns below which the tables stand one under the other
+MOST_CODES = 4
+NARROW = 72  # columns below which all tables stand one under the other
+WIDE = 128  # columns from which on they stand all side by side
 
 
 def panel(look: Look, *, where: str, rates: Mapping[str, float], width: int) -> RenderableType:
@@ -43,14 +45,20 @@ def panel(look: Look, *, where: str, rates: Mapping[str, float], width: int) -> 
         rates: Per second since a look before: `executed`; empty at the first look.
         width: Columns of the terminal.
     """
-    left, right = [_times(look)], [_loop(look, rates), _guard(look)]
-    tables = Group(*left, *right) if width < NARROW else _beside(Group(*left), Group(*right))
-    return Panel(Group(_head(look), tables, _feet(look)), title=f"interlock watch · {where}", box=box.ROUNDED)
+    times, loop, guard = _times(look), _loop(look, rates), _guard(look)
+    if width < NARROW:
+        tables: list[RenderableType] = [times, "", loop, "", guard]
+    elif width < WIDE:
+        tables = [times, "", _beside(loop, guard)]
+    else:
+        tables = [_beside(times, loop, guard)]
+    whole = Group(_head(look), *tables, "", _feet(look))
+    return Panel(whole, title=f"interlock watch · {where}", box=box.ROUNDED)
 
 
-def _beside(left: RenderableType, right: RenderableType) -> Table:
-    grid = Table.grid(padding=(0, 3))
-    grid.add_row(left, right)
+def _beside(*parts: RenderableType) -> Table:
+    grid = Table.grid(padding=(0, 4))
+    grid.add_row(*parts)
     return grid
 
 
@@ -59,6 +67,10 @@ def _head(look: Look) -> RenderableType:
     text.append(f" {look.mode} ", style=MODE_STYLES.get(look.mode, "reverse"))
     if look.numbers["level"]:
         text.append(f" level {look.numbers['level']}", style="bold yellow")
+    if look.state in STATES:
+        said, style = STATES[look.state]
+        text.append("  ")
+        text.append(f" {said.format(since=_seconds(look.since_tick_ns))} ", style=style)
     # Idle before the first stop has no cause; a stop that is over keeps the one that led to it.
     if look.cause:
         text.append(f"  {clause(look.cause)} ({look.cause})", style="dim" if look.mode == "Running" else "bold")
@@ -67,10 +79,6 @@ def _head(look: Look) -> RenderableType:
     text.append(f"\n{kind} {facts.get('robot', '?')} · policy {facts.get('policy', '?')}{dry}")
     if asked := _goal(look.goal):
         text.append(f"\ngoal {asked}")
-    if look.state in STATES:
-        said, style = STATES[look.state]
-        text.append("\n")
-        text.append(said.format(since=_seconds(look.since_tick_ns)), style=style)
     text.append("\n")
     return text
 
@@ -84,24 +92,30 @@ def _goal(goal: Mapping[str, Any]) -> str:
 
 
 def _times(look: Look) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("times, us", no_wrap=True)
     for column in ("p50", "p95", "p99", "p99.9", "longest", "of"):
         table.add_column(column, justify="right", no_wrap=True)
     for each in look.durations:
-        cells = [
-            Text(share.text(), style="" if share.value is not None else "dim")
-            if share.value is not None or each.samples
-            else Text(NONE, style="dim")
-            for share in each.found
-        ]
-        longest = NONE if each.longest is None else f"{each.longest:,.1f}"
-        table.add_row(DURATIONS[each.name], *cells, longest, f"{each.samples:,}")
+        shares = [_share(share, each.samples) for share in each.found]
+        longest = NONE if each.longest is None else _micro(each.longest)
+        table.add_row(DURATIONS[each.name], *shares, longest, f"{each.samples:,}")
     return table
 
 
+def _share(share: Percentile, samples: int) -> Text:
+    """A percentile; where there are too few samples for it, how many it takes."""
+    if share.value is None:
+        return Text(f"n<{share.needed}" if samples else NONE, style="dim")
+    return Text(_micro(share.value))
+
+
+def _micro(value: float) -> str:
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
 def _pairs(title: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(title, no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
     return table
@@ -110,14 +124,14 @@ def _pairs(title: str) -> Table:
 def _loop(look: Look, rates: Mapping[str, float]) -> Table:
     numbers, table = look.numbers, _pairs("loop")
     missed = numbers["missed"]
-    table.add_row("ticks", f"{numbers['executed']:,}")
-    table.add_row("per second", f"{rates['executed']:,.0f}" if "executed" in rates else NONE)
+    rate = f"{rates['executed']:,.0f}" if "executed" in rates else NONE
+    table.add_row("ticks, per second", f"{numbers['executed']:,}, {rate}")
     table.add_row("missed", Text(f"{missed:,}", style="bold yellow" if missed else ""))
     table.add_row("chunks used, dropped", f"{numbers['accepted']:,}, {numbers['dropped']:,}")
     table.add_row("late answers", f"{numbers['late']:,}")
     table.add_row("actions left in the chunk", f"{numbers['actions_left']:,}")
     table.add_row("observations unanswered", f"{numbers['unanswered']:,}")
-    table.add_row("ticks waiting to be written", f"{numbers['record_waiting']:,}")
+    table.add_row("ticks not yet written", f"{numbers['record_waiting']:,}")
     return table
 
 
