@@ -188,10 +188,10 @@ class _Loop:
         yield _labelled(CounterMetricFamily, "interlock_recording_dropped", "What is not in the file.", lost, ["what"])
 
 
-def _labelled(kind: Any, name: str, about: str, values: Mapping[Any, float], labels: list[str]) -> Metric:
-    family: Metric = kind(name, about, labels=labels)
+def _labelled(kind: Any, name: str, about: str, values: Mapping[Any, float], labels: list[str]) -> Any:
+    family = kind(name, about, labels=labels)
     for value_labels, value in values.items():
-        family.add_metric(value_labels, value)  # type: ignore[attr-defined]
+        family.add_metric(value_labels, value)
     return family
 
 
