@@ -7,7 +7,12 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 use protox::prost::Message;
 use protox::Compiler;
 
-const ROOTS: &[&str] = &["interlock/v1/recording.proto", "foxglove/CompressedImage.proto", "foxglove/RawImage.proto"];
+const ROOTS: &[&str] = &[
+    "interlock/v1/recording.proto",
+    "interlock/v1/probe.proto",
+    "foxglove/CompressedImage.proto",
+    "foxglove/RawImage.proto",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let protos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");

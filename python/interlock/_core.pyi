@@ -11,6 +11,7 @@ __all__ = [
     "Engine",
     "Lockstep",
     "Pipeline",
+    "Probes",
     "Ring",
     "Supervisor",
     "Tick",
@@ -249,6 +250,7 @@ class Supervisor:
         realtime_priority: int = 0,
         cpu: int | None = None,
         dry: bool = False,
+        probes: Ring | None = None,
     ) -> Self: ...
     def start(self) -> dict[str, Any]:
         """Starts the threads and the recording; returns what the kernel granted, read back from it.
@@ -273,6 +275,9 @@ class Supervisor:
     @property
     def status_fd(self) -> int:
         """Descriptor of the memory in which the loop shows itself; whoever opens it can only read. See `Watched`."""
+    @property
+    def epoch_minus_monotonic_ns(self) -> int:
+        """What makes nanoseconds since the epoch of monotonic ones, as in the recording; 0 before the start."""
     def show_facts(self, facts_json: str) -> None:
         """Shows watchers what the caller knows of the run; at most 16 KiB, a longer text is left out."""
     def timings(self) -> dict[str, _I64]:
@@ -286,6 +291,26 @@ class Supervisor:
         """True once the control thread has ended. Releases the GIL."""
     def stop(self) -> dict[str, Any]:
         """Ends the control thread after the exit behaviour, flushes the recording, returns the final status."""
+
+@final
+class Probes:
+    """Snapshots of a policy's probes, each once and in order, for whoever publishes them.
+
+    Args:
+        plan_json: The plan.
+        ring: As `Probes.ring` made it.
+        epoch_minus_monotonic_ns: Stands in every message.
+    """
+
+    def __new__(cls, plan_json: str, ring: Ring, epoch_minus_monotonic_ns: int) -> Self: ...
+    @staticmethod
+    def ring(plan_json: str) -> Ring | None:
+        """A ring for the plan's probes; None where it has none."""
+    @staticmethod
+    def is_recorded(plan_json: str) -> bool:
+        """Whether the plan's probes are small enough to be recorded as well: 64 KiB together."""
+    def take(self, timeout_ns: int) -> tuple[str, bytes] | None:
+        """Name and `interlock.v1.Probe` of the next one; None when the time is up. Releases the GIL."""
 
 @final
 class Watched:
@@ -324,6 +349,7 @@ def run_worker(
     generation: int,
     threads: int = 1,
     parent_pidfd: int = -1,
+    probe: Ring | None = None,
 ) -> None:
     """The worker's loop; returns when the parent ends. Releases the GIL for good."""
 

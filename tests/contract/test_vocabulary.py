@@ -117,6 +117,19 @@ def test_a_slew_is_of_all_parts_or_of_none():
     assert plan_of(every, g1_robot())["goal"]["slew_per_s"] == [1, 1, 2]
 
 
+def test_a_probe_may_name_its_period_and_nobody_else():
+    def outputs(text):
+        return plan_of(wrong(arm_contract(), ("\ngoals:", f"\n  hidden: {text}\ngoals:")), arm_robot())["outputs"]
+
+    assert outputs("{role: probe, shape: [1, 160], period_ms: 20}")[1]["period_ns"] == 20_000_000
+    assert "period_ns" not in outputs("{role: probe, shape: [1, 160]}")[1], "older plans stay what they were"
+    other = "\n  sure: {role: confidence, shape: [1, 1], period_ms: 20}\ngoals:"
+    assert codes_of(wrong(arm_contract(), ("\ngoals:", other)), arm_robot()) == {"wrong-value"}
+    for period in ("0", "-5"):
+        text = f"\n  hidden: {{role: probe, shape: [1, 160], period_ms: {period}}}\ngoals:"
+        assert codes_of(wrong(arm_contract(), ("\ngoals:", text)), arm_robot())
+
+
 def test_other_roles_of_outputs_are_kept():
     text = wrong(
         arm_contract(),

@@ -16,6 +16,9 @@ import pytest
 from interlock import _core
 from interlock.runtime.beacon import Attached
 
+for folder in ("core", "view"):
+    sys.path.append(str(Path(__file__).parents[1] / folder))
+
 A_RUN = Path(__file__).parent / "a_run.py"
 ARM = Path(__file__).parents[2] / "python" / "interlock" / "adapters" / "arm"
 

@@ -5,6 +5,7 @@ mod arrays;
 mod engine;
 mod lockstep;
 mod pipeline;
+mod probe;
 mod refused;
 mod ring;
 mod status;
@@ -88,8 +89,9 @@ fn floor(py: Python<'_>, rate_hz: f64, seconds: f64, priority: i32) -> Bound<'_,
 
 #[pyfunction]
 #[pyo3(
-    signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1),
-    text_signature = "(plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1)"
+    signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1,
+        probe=None),
+    text_signature = "(plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1, probe=None)"
 )]
 #[allow(clippy::too_many_arguments)] // one keyword each, documented in the stub
 fn run_worker(
@@ -103,6 +105,7 @@ fn run_worker(
     generation: u32,
     threads: usize,
     parent_pidfd: i32,
+    probe: Option<PyRef<'_, ring::PyRing>>,
 ) -> Result<(), Refused> {
     let plan = Plan::from_json(plan_json)?;
     let session = graph.open(&EngineOptions { threads, ..EngineOptions::new(library) })?;
@@ -110,6 +113,7 @@ fn run_worker(
         observation: observation.ring.clone(),
         chunk: chunk.ring.clone(),
         images: images.iter().map(|image| image.ring.clone()).collect(),
+        probe: probe.map(|probe| probe.ring.clone()),
     };
     py.detach(|| refused::guarded(|| Ok(worker::run(&plan, session, &links, generation, parent_pidfd)?)))
 }
@@ -127,6 +131,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lockstep::PyLockstep>()?;
     module.add_class::<supervisor::PySupervisor>()?;
     module.add_class::<status::PyWatched>()?;
+    module.add_class::<probe::PyProbes>()?;
     for function in [
         wrap_pyfunction!(monotonic_ns, module)?,
         wrap_pyfunction!(code_word, module)?,

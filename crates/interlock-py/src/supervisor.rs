@@ -38,7 +38,7 @@ fn granted<'py>(py: Python<'py>, granted: &Granted) -> PyResult<Bound<'py, PyDic
 impl PySupervisor {
     #[new]
     #[pyo3(signature = (plan_json, *, state, command, images, observation, chunk, worker_pidfd, driver_pidfd, generation,
-        recording, header_json="{}", record_images="png", realtime_priority=0, cpu=None, dry=false))]
+        recording, header_json="{}", record_images="png", realtime_priority=0, cpu=None, dry=false, probes=None))]
     #[allow(clippy::too_many_arguments)] // one keyword each, documented in the stub
     fn new(
         plan_json: &str,
@@ -56,6 +56,7 @@ impl PySupervisor {
         realtime_priority: i32,
         cpu: Option<usize>,
         dry: bool,
+        probes: Option<PyRef<'_, PyRing>>,
     ) -> Result<Self, Refused> {
         let parts = PacedParts {
             plan: Plan::from_json(plan_json)?,
@@ -63,6 +64,7 @@ impl PySupervisor {
             state: state.ring.clone(),
             command: command.ring.clone(),
             images: images.iter().map(|ring| ring.ring.clone()).collect(),
+            probes: probes.map(|ring| ring.ring.clone()),
             worker: worker(observation, chunk, worker_pidfd, generation),
             driver_pidfd,
             recording,
@@ -112,6 +114,11 @@ impl PySupervisor {
     #[getter]
     fn status_fd(&self) -> i32 {
         self.0.status().fd()
+    }
+
+    #[getter]
+    fn epoch_minus_monotonic_ns(&self) -> i64 {
+        self.0.offset_ns()
     }
 
     fn show_facts(&self, facts_json: &str) {

@@ -9,6 +9,7 @@ pub mod error;
 pub mod lockstep;
 pub mod paced;
 pub mod policy;
+pub mod probe;
 pub mod realtime;
 pub mod record;
 pub mod request;

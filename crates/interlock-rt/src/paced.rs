@@ -2,7 +2,7 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,6 +13,7 @@ use interlock_core::plan::Plan;
 use crate::clock;
 use crate::control::{Control, DriverEnd, WorkerEnd};
 use crate::error::RtError;
+use crate::probe::{self, Snapshots};
 use crate::realtime::{self, Granted, Wanted};
 use crate::record::{ImageMode, Quota, RecordLog, RecordOptions, RecordStatus, Recorder};
 use crate::request::{mailbox, GoalRequest, Inbox, Mailbox, Message, Request, WorkerLink};
@@ -47,6 +48,8 @@ pub struct PacedParts {
     pub command: Ring,
     /// Cameras, in the plan's order.
     pub images: Vec<Ring>,
+    /// Snapshots of probes, where the policy has any.
+    pub probes: Option<Ring>,
     /// The first worker.
     pub worker: WorkerParts,
     /// The driver's process.
@@ -84,6 +87,8 @@ pub struct Paced {
     recording: Option<PathBuf>,
     record_images: ImageMode,
     image_rings: Vec<Ring>,
+    probes: Option<Ring>,
+    offset_ns: AtomicI64,
     realtime: Wanted,
     mailbox: Mailbox,
     status: Status,
@@ -140,6 +145,8 @@ impl Paced {
             recording: parts.recording,
             record_images: parts.record_images,
             image_rings: images,
+            probes: parts.probes,
+            offset_ns: AtomicI64::new(0),
             realtime: parts.realtime,
             mailbox,
             timings: Arc::new(Timings::shown(&status)),
@@ -190,6 +197,15 @@ impl Paced {
         if let Some(recorder) = &running.recorder {
             recorder.show_on(self.status.clone());
         }
+        let now = clock::triple();
+        let offset_ns = now.realtime_ns.saturating_sub(now.monotonic_ns);
+        let offset_ns = running.recorder.as_ref().map_or(offset_ns, Recorder::offset_ns);
+        self.offset_ns.store(offset_ns, Relaxed);
+        if let (Some(recorder), Some(ring)) = (&running.recorder, &self.probes) {
+            if probe::is_recorded(&self.plan) {
+                recorder.record_probes(Snapshots::new(&self.plan, ring.clone(), offset_ns));
+            }
+        }
         let sink = running.recorder.as_mut().and_then(Recorder::sink);
         let made = Ticker::new(&self.plan, GuardMode::On, sink, self.status.clone())?;
         ticker_in.send(made).map_err(|_| refuse("the control thread ended while starting"))?;
@@ -238,6 +254,11 @@ impl Paced {
     /// Connects another worker; its chunks count after the next start.
     pub fn set_worker(&self, parts: &WorkerParts) -> Result<(), RtError> {
         self.mailbox.send(Message::Worker(Some(link(&self.plan, parts)?)))
+    }
+
+    /// Nanoseconds since the epoch minus monotonic ones, as the recording has it; 0 before the start.
+    pub fn offset_ns(&self) -> i64 {
+        self.offset_ns.load(Relaxed)
     }
 
     /// The loop's boards.

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::error::RtError;
 use crate::policy::Policy;
+use crate::probe::Tap;
 use crate::shm::{Producer, Ring, View};
 use crate::watch::Watch;
 use crate::wire;
@@ -29,6 +30,8 @@ pub struct WorkerLinks {
     pub chunk: Ring,
     /// Cameras, in the plan's order.
     pub images: Vec<Ring>,
+    /// Snapshots of probes out; None: nobody wants them, or the policy has none.
+    pub probe: Option<Ring>,
 }
 
 /// Answers observations of `generation` until the process behind `parent` (a pidfd; below 0: nobody) has ended.
@@ -55,6 +58,7 @@ pub fn run(plan: &Plan, engine: Engine, links: &WorkerLinks, generation: u32, pa
         seen = slot.seq;
         worker.answer(slot.len);
         worker.publish(n)?;
+        worker.tap();
     }
     Ok(())
 }
@@ -76,6 +80,7 @@ fn leave_after(ended: crate::watch::Ended) -> Result<(), RtError> {
 struct Worker<'a> {
     policy: Policy,
     producer: Producer,
+    tap: Option<Tap>,
     images: &'a [Ring],
     sizes: Vec<(usize, usize)>,
     generation: u32,
@@ -107,6 +112,7 @@ impl<'a> Worker<'a> {
         Ok(Worker {
             policy: Policy::new(plan, Some(engine))?,
             producer: links.chunk.producer()?,
+            tap: links.probe.as_ref().map(|ring| Tap::new(plan, ring.clone())).transpose()?,
             images: &links.images,
             sizes,
             generation,
@@ -153,6 +159,13 @@ impl<'a> Worker<'a> {
         if !views.iter().flatten().all(View::is_intact) {
             chunk.rows = 0;
             chunk.status = Code::StaleImage as u16;
+        }
+    }
+
+    /// Off the path of the command: the answer is on its way.
+    fn tap(&mut self) {
+        if let Some(tap) = &mut self.tap {
+            tap.take(&self.policy, &self.observation, &self.chunk);
         }
     }
 

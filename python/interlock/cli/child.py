@@ -89,6 +89,7 @@ def _worker(configuration: dict[str, Any]) -> None:
         generation=configuration["generation"],
         threads=configuration["threads"],
         parent_pidfd=os.pidfd_open(configuration["parent_pid"]),
+        probe=_core.Ring.attach(rings["probe"]) if "probe" in rings else None,
     )
 
 
@@ -98,7 +99,18 @@ def _metrics(configuration: dict[str, Any]) -> None:
     serve(configuration["board"], configuration["listener"], configuration["parent_pid"])
 
 
-ROLES = {"driver": _driver, "worker": _worker, "metrics": _metrics}
+def _probes(configuration: dict[str, Any]) -> None:
+    from interlock.serve.probes_server import publish
+
+    snapshots = _core.Probes(
+        json.dumps(configuration["plan"]),
+        _core.Ring.attach(configuration["ring"]),
+        configuration["epoch_minus_monotonic_ns"],
+    )
+    publish(snapshots, configuration["endpoint"], configuration["listener"], configuration["parent_pid"])
+
+
+ROLES = {"driver": _driver, "worker": _worker, "metrics": _metrics, "probes": _probes}
 
 
 def _ask_realtime(priority: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,6 +21,8 @@ from interlock.runtime.lockstep import Episode, run_lockstep
 from interlock.serve.metrics import address, listen
 from interlock.serve.operator import Operator
 from interlock.serve.paced import PacedOptions, PacedRun
+from interlock.serve.probes import Endpoint, require_probes
+from interlock.serve.probes import listen as listen_for_probes
 from interlock.serve.session import Ended, EpisodeResult, Session, signals_noted
 from interlock.view.wilson import wilson
 
@@ -44,6 +46,7 @@ class Asked:
     realtime: str = "auto"
     cpu: int | None = None
     metrics: int | None = None
+    probe: str | None = None
 
     def velocity(self) -> tuple[float, float, float] | None:
         """The goal in numbers. Raises `InterlockError` when it is none."""
@@ -76,10 +79,10 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
             exit=Exit.USAGE,
             hint="a real robot does not wait for a manual clock",
         )
-    if asked.lockstep and asked.metrics is not None:
+    if asked.lockstep and (asked.metrics is not None or asked.probe is not None):
         raise InterlockError(
             code="lockstep-not-live",
-            where="--metrics",
+            where="--probe" if asked.metrics is None else "--metrics",
             expected="a run in real time",
             got="--lockstep",
             hint="a manual clock has no times to measure; the recording tells everything else",
@@ -203,9 +206,10 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
     results: list[EpisodeResult] = []
     with (
         _served(asked, screen) as metrics,
+        _published(bound, asked, screen) as probe,
         signals_noted() as noted,
         Operator(socket_path=folder / "operator.sock", keyboard=terminal and _stdin_is_terminal()) as operator,
-        PacedRun(bound, replace(options, metrics=metrics)) as paced,
+        PacedRun(bound, replace(options, metrics=metrics, probe=probe)) as paced,
     ):
         _say_granted(screen, paced, asked)
         session = Session(
@@ -246,6 +250,18 @@ def _served(asked: Asked, screen: Screen) -> Iterator[socket.socket | None]:
     with listen(asked.metrics) as listener:
         screen.detail(f"metrics: {address(listener)}")
         yield listener
+
+
+@contextmanager
+def _published(bound: Bound, asked: Asked, screen: Screen) -> Iterator[Endpoint | None]:
+    """The address for snapshots of probes, likewise."""
+    if asked.probe is None:
+        yield None
+        return
+    names = require_probes(bound.plan)
+    with closing(listen_for_probes(asked.probe)) as endpoint:
+        screen.detail(f"probe: {', '.join(names)} at {endpoint.text}")
+        yield endpoint
 
 
 def _paced_result(

@@ -225,6 +225,10 @@ def run(
             help="Serve numbers for Prometheus on this port of 127.0.0.1.", min=0, max=65535, show_default=False
         ),
     ] = None,
+    probe: Annotated[
+        str | None,
+        typer.Option(help="Publish the policy's probes at ipc:///PATH or tcp://127.0.0.1:PORT.", show_default=False),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run a policy on its control cadence, behind the guard. A real robot runs a verified one only."""
@@ -247,6 +251,7 @@ def run(
             realtime=realtime.value,
             cpu=cpu,
             metrics=metrics,
+            probe=probe,
         ),
         as_json=as_json,
     )

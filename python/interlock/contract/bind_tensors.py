@@ -60,7 +60,10 @@ def bind_outputs(scope: Scope, joints: JointMap | None) -> list[dict[str, Any]]:
                 "si_per_unit": si_per_unit,
                 "relative": each.action.relative,
             }
-        made.append({"name": each.name, "shape": list(each.shape), "role": each.role, "action": action})
+        output: dict[str, Any] = {"name": each.name, "shape": list(each.shape), "role": each.role, "action": action}
+        if each.period_ms is not None:
+            output["period_ns"] = round(each.period_ms * 1e6)
+        made.append(output)
     return made
 
 

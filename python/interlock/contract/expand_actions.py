@@ -30,7 +30,14 @@ def expand_outputs(
             made.append(OutputX(name=name, shape=shape, dtype="float32", role="action", action=action))
         else:
             dtype = block.dtype or "float32"
-            made.append(OutputX(name=name, shape=block.shape, dtype=dtype, role=block.role, action=None))
+            if block.period_ms is not None and block.role != "probe":
+                place = contract.where("outputs", name, "period_ms")
+                problems.append(problem("wrong-value", place, expected="`role: probe` beside it", got=block.role))
+            made.append(
+                OutputX(
+                    name=name, shape=block.shape, dtype=dtype, role=block.role, action=None, period_ms=block.period_ms
+                )
+            )
     actions = [each.name for each in made if each.role == "action"]
     if len(actions) != 1:
         got = ", ".join(actions) or "none"

@@ -130,13 +130,14 @@ class ActionX:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputX:
-    """One output of the graph; `action` where its role is that."""
+    """One output of the graph; `action` where its role is that, `period_ms` where a probe names its own."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     role: str
     action: ActionX | None
+    period_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +192,9 @@ class ContractX:
     def as_json(self) -> dict[str, Any]:
         """Plain data; its canonical form is what the identity is made of."""
         made: dict[str, Any] = plain(asdict(self))
+        for output in made["outputs"]:
+            if output["period_ms"] is None:  # absent as it was before there was such a key: the identity is the same
+                del output["period_ms"]
         return made
 
 

@@ -161,11 +161,12 @@ class ActionOutput(Part):
 
 
 class OtherOutput(Part):
-    """Any other output of the graph."""
+    """Any other output of the graph; `period_ms` of a probe is the time between two of its snapshots."""
 
     role: Literal["confidence", "distribution", "probe", "state"]
     shape: tuple[Count, ...]
     dtype: DType | None = None
+    period_ms: Positive | None = None
 
 
 Output = Annotated[

@@ -21,6 +21,7 @@ from interlock.runtime.beacon import Beacon
 from interlock.runtime.bound import Bound
 from interlock.serve.children import Child, start_child
 from interlock.serve.links import DriverLinks, WorkerLinks, flat_descriptors
+from interlock.serve.probes import Endpoint
 
 READY_TIMEOUT_NS = 60_000_000_000  # loading a large engine takes this long at most before we say so
 BELOW_CONTROL = (
@@ -48,6 +49,7 @@ class PacedOptions:
         threads: Inference threads of the worker.
         simulated: The driver is a simulation and answers admin requests.
         metrics: Where numbers are served for Prometheus, see `serve.metrics.listen`; None: nowhere.
+        probe: Where snapshots of probes are published, see `serve.probes.listen`; None: nowhere.
     """
 
     driver: str
@@ -61,6 +63,7 @@ class PacedOptions:
     threads: int = 1
     simulated: bool = False
     metrics: socket.socket | None = None
+    probe: Endpoint | None = None
 
 
 class PacedRun:
@@ -82,6 +85,8 @@ class PacedRun:
         self.driver: Child
         self.worker: Child
         self.metrics: Child | None = None
+        self.probes: Child | None = None
+        self._probe_ring = _core.Probes.ring(bound.plan_json)
         self._worker_links: WorkerLinks
 
     def __enter__(self) -> PacedRun:
@@ -235,6 +240,7 @@ class PacedRun:
             realtime_priority=options.realtime_priority,
             cpu=options.cpu,
             dry=options.dry,
+            probes=self._probe_ring,
         )
         self.granted = self._supervisor.start()
         self._show_facts()
@@ -249,6 +255,17 @@ class PacedRun:
             descriptors = {"board": self.supervisor.status_fd, "listener": self.options.metrics.fileno()}
             self.metrics = start_child("metrics", descriptors, [*descriptors.values()])
             self.options.metrics.close()  # its own now: where it ends, nobody listens any more
+        if self.options.probe is not None and self._probe_ring is not None:
+            endpoint = self.options.probe
+            descriptors = {"ring": self._probe_ring.fd, "listener": endpoint.socket.fileno()}
+            configuration = {
+                **descriptors,
+                "plan": self.bound.plan,
+                "endpoint": endpoint.text,
+                "epoch_minus_monotonic_ns": self.supervisor.epoch_minus_monotonic_ns,
+            }
+            self.probes = start_child("probes", configuration, [*descriptors.values()])
+            endpoint.socket.close()
 
     def _show_facts(self) -> None:
         """What a watcher cannot know from numbers."""
@@ -273,6 +290,8 @@ class PacedRun:
             **self._worker_links.descriptors(),
             "images": [each.fd for each in self._driver_links.images],
         }
+        if self._probe_ring is not None:
+            descriptors["probe"] = self._probe_ring.fd
         graph = _in_memory(self.bound.graph)
         configuration = {
             "plan": self.bound.plan,
@@ -307,7 +326,7 @@ class PacedRun:
                 )
 
     def _end_children(self) -> None:
-        for name in ("metrics", "worker", "driver"):
+        for name in ("metrics", "probes", "worker", "driver"):
             child: Child | None = getattr(self, name, None)
             if child is None:
                 continue

@@ -69,6 +69,7 @@ class _Reader:
         takes: dict[str, Callable[[Any], Iterator[Line]]] = {
             "/interlock/tick": self._tick, "/interlock/chunk": self._chunk, "/interlock/goal": self._goal,
             "/interlock/mode": self._mode, "/interlock/reward": self._reward, "/interlock/log": self._log,
+            "/interlock/probe": self._probe,
         }  # fmt: skip
         try:
             for raw in self._file.messages():
@@ -194,6 +195,12 @@ class _Reader:
     def _log(self, message: Any) -> Iterator[Line]:
         level = message.level if message.level in LEVELS else "info"
         yield self.words.line(message.at_ns, message.module, level, message.text)
+
+    def _probe(self, message: Any) -> Iterator[Line]:
+        shape = "x".join(str(each) for each in message.shape)
+        text = f"{message.name}: {message.dtype} {shape} of observation {message.observation_seq}"
+        facts = {"observation": message.observation_seq, "generation": message.generation}
+        yield self.words.line(message.inferred_ns, "probe", "debug", text, **facts)
 
     def _summary(self, message: Any, epoch_ns: int) -> Iterator[Line]:
         self._has_ended = True

@@ -8,6 +8,8 @@ use crate::sample::MAX_TOKENS;
 const MAX_STEPS: usize = 256;
 /// Most elements of one tensor.
 const MAX_ELEMENTS: i64 = 1 << 26;
+/// Longest time between two snapshots of a probe: an hour.
+const LONGEST_PERIOD_NS: i64 = 3_600_000_000_000;
 
 impl Input {
     /// Tensor name.
@@ -118,6 +120,10 @@ pub(super) fn check_outputs(plan: &Plan) -> Checked {
         let is_new = !plan.outputs.iter().take(index).any(|other| other.name == output.name);
         require(is_new && !output.name.is_empty(), &at, "empty or repeated tensor name")?;
         require(elements(&output.shape).is_some(), &format!("{at}.shape"), "out of range")?;
+        if let Some(period_ns) = output.period_ns {
+            require(output.role == Role::Probe, &format!("{at}.period_ns"), "only a probe has a period of its own")?;
+            require((1..=LONGEST_PERIOD_NS).contains(&period_ns), &format!("{at}.period_ns"), "out of range")?;
+        }
         match (output.role, &output.action) {
             (Role::Action, Some(action)) => {
                 actions = actions.saturating_add(1);

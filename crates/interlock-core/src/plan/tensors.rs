@@ -189,6 +189,9 @@ pub struct Output {
     pub role: Role,
     /// Present exactly where `role` is `action`.
     pub action: Option<Action>,
+    /// Of a probe: time between two of its snapshots; absent: the runtime's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<i64>,
 }
 
 /// Roles of outputs.

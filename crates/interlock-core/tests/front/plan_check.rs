@@ -120,6 +120,7 @@ fn outputs_that_do_not_fit_are_refused() {
     });
     refused("outputs[0]", |p| p.outputs[0].action = None);
     refused("outputs[0]", |p| p.outputs[0].role = Role::Probe);
+    refused("outputs[0].period_ns", |p| p.outputs[0].period_ns = Some(50_000_000));
     refused("outputs[0].shape", |p| p.outputs[0].shape = vec![1, 4]);
     refused("outputs[0].shape", |p| p.outputs[0].shape = vec![3, 1]);
     refused("outputs[0].action.scale", |p| p.outputs[0].action.as_mut().unwrap().scale[0] = f64::NAN);

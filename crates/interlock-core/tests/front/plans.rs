@@ -53,6 +53,7 @@ pub fn plan(n: usize) -> Plan {
                 si_per_unit: vec![1.0; n],
                 relative: false,
             }),
+            period_ns: None,
         }],
         goal: Goal { velocity: Some([[-1.0, 1.0]; 3]), slew_per_s: None, text: false, timeout_ns: 0 },
         limits: Limits {
@@ -153,7 +154,13 @@ pub fn with_text(plan: &mut Plan, length: usize) {
 /// Recurrent state of two numbers.
 pub fn with_state(plan: &mut Plan) {
     plan.inputs.push(Input::State { name: "h_in".into(), shape: vec![1, 2], output: "h_out".into() });
-    plan.outputs.push(Output { name: "h_out".into(), shape: vec![1, 2], role: Role::State, action: None });
+    plan.outputs.push(Output {
+        name: "h_out".into(),
+        shape: vec![1, 2],
+        role: Role::State,
+        action: None,
+        period_ns: None,
+    });
 }
 
 /// A finite, upright observation.

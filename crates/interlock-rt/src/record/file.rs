@@ -32,11 +32,12 @@ pub(super) enum Topic {
     Reward,
     Log,
     Summary,
+    Probe,
 }
 
 impl Topic {
     /// With name of the channel and of the message.
-    const ALL: [(Topic, &'static str, &'static str); 9] = [
+    const ALL: [(Topic, &'static str, &'static str); 10] = [
         (Topic::Header, "/interlock/header", "Header"),
         (Topic::Clock, "/interlock/clock", "Clock"),
         (Topic::Tick, "/interlock/tick", "Tick"),
@@ -46,6 +47,7 @@ impl Topic {
         (Topic::Reward, "/interlock/reward", "Reward"),
         (Topic::Log, "/interlock/log", "Log"),
         (Topic::Summary, "/interlock/summary", "Summary"),
+        (Topic::Probe, "/interlock/probe", "Probe"),
     ];
 }
 

@@ -31,6 +31,7 @@ use interlock_core::plan::Plan;
 
 use crate::clock::{self, Triple};
 use crate::error::RtError;
+use crate::probe::Snapshots;
 use crate::shm::Ring;
 use crate::status::Status;
 pub use disk::Quota;
@@ -81,6 +82,7 @@ pub struct Recorder {
     sink: Option<RecordSink>,
     log: Option<RecordLog>,
     thread: Option<JoinHandle<()>>,
+    offset_ns: i64,
 }
 
 /// Where a recording goes.
@@ -156,6 +158,7 @@ impl Recorder {
             last_ns: start.monotonic_ns,
             round_ns,
             round_bytes: 0,
+            probes: None,
         };
         let thread = std::thread::Builder::new().name("record".to_owned());
         let thread = thread.spawn(move || {
@@ -171,7 +174,8 @@ impl Recorder {
         });
         let thread =
             thread.map_err(|error| RtError::new(Code::NoRecording.word(), format!("writer thread: {error}"), ""))?;
-        Ok(Recorder { shared, sink: Some(sink), log: Some(log), thread: Some(thread) })
+        let offset_ns = start.realtime_ns.saturating_sub(start.monotonic_ns);
+        Ok(Recorder { shared, sink: Some(sink), log: Some(log), thread: Some(thread), offset_ns })
     }
 
     /// The control thread's end; there is one.
@@ -187,6 +191,16 @@ impl Recorder {
     /// How it is doing.
     pub fn status(&self) -> RecordStatus {
         self.shared.status()
+    }
+
+    /// Nanoseconds since the epoch minus monotonic ones, the same for the whole file.
+    pub fn offset_ns(&self) -> i64 {
+        self.offset_ns
+    }
+
+    /// Writes snapshots of probes from now on. Once.
+    pub fn record_probes(&self, snapshots: Snapshots) {
+        self.shared.record_probes(snapshots);
     }
 
     /// Shows from now on how it is doing. Once.

@@ -35,6 +35,7 @@ descriptors!(
     "Reward",
     "Log",
     "Summary",
+    "Probe",
     "CompressedImage",
     "RawImage"
 );

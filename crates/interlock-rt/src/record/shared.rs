@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use crate::clock;
+use crate::probe::Snapshots;
 use crate::status::{Recorded, Status};
 
 /// How a recording is doing.
@@ -59,6 +60,7 @@ pub(super) struct Shared {
     pub(super) longest_ns: AtomicU64,
     error: Mutex<String>,
     board: OnceLock<Status>,
+    probes: Mutex<Option<Snapshots>>,
 }
 
 impl Shared {
@@ -75,6 +77,16 @@ impl Shared {
     pub(super) fn show_on(&self, status: Status) {
         // The first stays.
         let _ = self.board.set(status);
+    }
+
+    /// Snapshots to be written from now on.
+    pub(super) fn record_probes(&self, snapshots: Snapshots) {
+        *self.probes.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(snapshots);
+    }
+
+    /// What [`Shared::record_probes`] was given, once.
+    pub(super) fn take_probes(&self) -> Option<Snapshots> {
+        self.probes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 
     /// Shows how things stand. The writer thread only.

@@ -133,7 +133,7 @@ fn every_schema_in_the_file_describes_its_message() {
     Recorder::create(&folder.file(), options(&plan)).unwrap().close();
     let bytes = std::fs::read(folder.file()).unwrap();
     let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
-    assert_eq!(summary.channels.len(), 10);
+    assert_eq!(summary.channels.len(), 11);
     for channel in summary.channels.values() {
         let schema = channel.schema.as_ref().unwrap();
         let set = FileDescriptorSet::decode(&*schema.data).unwrap();

@@ -16,6 +16,7 @@ use super::shared::Shared;
 use super::sink::{Image, Note};
 use super::slot::{ChunkSlot, TickSlot};
 use crate::clock::{self, Triple};
+use crate::probe::Snapshots;
 use crate::shm::Ring;
 
 /// Time between two looks at the rings. At 1 kHz that is five ticks of the thousands that fit.
@@ -48,6 +49,7 @@ pub(super) struct Writer {
     pub(super) last_ns: i64,
     pub(super) round_ns: i64,
     pub(super) round_bytes: u64,
+    pub(super) probes: Option<Snapshots>,
 }
 
 impl Writer {
@@ -59,6 +61,7 @@ impl Writer {
             let began = clock::monotonic_ns();
             self.drain();
             self.poll_images();
+            self.poll_probes();
             let since = began.saturating_sub(round);
             if since >= self.round_ns {
                 round = began;
@@ -144,6 +147,19 @@ impl Writer {
                 self.take_image(index, slot.stamp_ns, pixels.get(..slot.len).unwrap_or(&[]));
             }
             self.cameras[index].pixels = pixels;
+        }
+    }
+
+    /// Writes every snapshot of a probe that came since.
+    fn poll_probes(&mut self) {
+        if self.probes.is_none() {
+            self.probes = self.shared.take_probes();
+        }
+        let Writer { probes: Some(probes), file, shared, .. } = self else { return };
+        while let Some(probe) = probes.take() {
+            let Some(open) = file else { continue };
+            let wrote = open.write(Topic::Probe, probe.inferred_ns, &probe);
+            end_on_error(file, shared, wrote);
         }
     }
 
