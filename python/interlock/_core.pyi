@@ -307,6 +307,9 @@ class Probes:
     def ring(plan_json: str) -> Ring | None:
         """A ring for the plan's probes; None where it has none."""
     @staticmethod
+    def schema() -> bytes:
+        """Descriptor set of `interlock.v1.Probe`."""
+    @staticmethod
     def is_recorded(plan_json: str) -> bool:
         """Whether the plan's probes are small enough to be recorded as well: 64 KiB together."""
     def take(self, timeout_ns: int) -> tuple[str, bytes] | None:

@@ -66,6 +66,10 @@ class ARun:
             text=True,
         )
         self.watchers.append(watcher)
+        with Attached.open(self.folder) as attached:
+            while "interlock-status" not in Path(f"/proc/{watcher.pid}/maps").read_text():
+                if watcher.poll() is not None or attached.wait(0.01):
+                    break
         return watcher
 
     def numbers(self) -> dict:

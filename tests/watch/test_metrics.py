@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import urllib.error
@@ -128,6 +129,14 @@ def test_what_is_served_is_what_the_loop_counts(served):
     mean = seen[("interlock_tick_work_seconds_sum",)] / seen[("interlock_tick_work_seconds_count",)]
     assert 1e-7 < mean < 0.1, "seconds"
     assert seen[("interlock_recording_size_bytes",)] >= 0.0
+
+
+def test_every_metric_stands_on_the_page(served):
+    _, where = served
+    page = (Path(__file__).parents[2] / "docs" / "watching.md").read_text()
+    for name, *_ in scraped(where):
+        family = re.sub(r"_(bucket|sum|count)$", "", name)
+        assert f"`{family}`" in page
 
 
 def test_names_carry_base_units_and_counters_end_in_total(served):

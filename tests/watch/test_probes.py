@@ -28,6 +28,7 @@ from interlock.serve.paced import PacedOptions, PacedRun
 from interlock.serve.probes import listen, require_probes
 from interlock.view.log import lines
 from interlock.view.mcap_file import McapFile
+from interlock.view.probe import read
 
 PROBE = classes("interlock/v1/probe.proto")["interlock.v1.Probe"]
 TICK_NS, INFERENCE_NS, PERIOD_NS = 5_000_000, 10_000_000, 50_000_000  # the default period, typed again
@@ -171,6 +172,22 @@ def test_it_stands_in_the_recording_on_the_same_timeline(path, context):
     assert {seq: recorded[seq] for seq in published} == published
     told = [line for line in lines(path / "run.mcap") if line.module == "probe"]
     assert len(told) == len(recorded)
+
+
+def test_the_python_of_the_page_reads_it(path, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "watching.md").read_text()
+    snippet = page.split("```python\n")[1].split("```")[0]
+    endpoint = listen(f"ipc://{path}/probe.sock")
+    with running(path, endpoint):
+        exec(compile(snippet.replace("ipc:///tmp/z.sock", endpoint.text), "watching.md", "exec"), {})
+    assert "z (3, 2) of observation" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("message", [b"", b"\xff\xff", b"probe/z"])
+def test_what_is_no_snapshot_is_refused(message):
+    with pytest.raises(InterlockError) as caught:
+        read(message)
+    assert caught.value.code == "probe-message"
 
 
 def test_probes_are_recorded_without_being_published(path):

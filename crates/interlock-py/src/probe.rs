@@ -23,6 +23,11 @@ impl PyProbes {
     }
 
     #[staticmethod]
+    fn schema(py: Python<'_>) -> Bound<'_, PyBytes> {
+        PyBytes::new(py, probe::message_schema())
+    }
+
+    #[staticmethod]
     fn is_recorded(plan_json: &str) -> Result<bool, Refused> {
         Ok(probe::is_recorded(&Plan::from_json(plan_json)?))
     }

@@ -8,7 +8,7 @@ use prost::Message;
 use crate::engine::{DataBuf, TensorBuf};
 use crate::error::RtError;
 use crate::policy::Policy;
-use crate::record::schema::v1;
+use crate::record::schema::{self, v1};
 use crate::shm::{Producer, Ring};
 
 /// Time between two snapshots of a probe whose contract names none.
@@ -41,6 +41,11 @@ pub fn ring(plan: &Plan) -> Result<Option<Ring>, RtError> {
     let Some(largest) = wanted(plan).map(|(_, output)| elements(&output.shape)).max() else { return Ok(None) };
     let bytes = largest.saturating_mul(ELEMENT_BYTES).saturating_add(HEAD * 8);
     Ring::create("probe", u32::try_from(slots(plan)).unwrap_or(8), bytes).map(Some)
+}
+
+/// The descriptor set of the message in which a snapshot is published and recorded.
+pub fn message_schema() -> &'static [u8] {
+    schema::descriptors("Probe")
 }
 
 /// Whether recording every snapshot costs little.

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "interlock.recording/1";
 macro_rules! descriptors {
     ($($message:literal),*) => {
         /// The descriptor set of a message of this name, with nothing in it but what the message needs.
-        pub(super) fn descriptors(message: &str) -> &'static [u8] {
+        pub(crate) fn descriptors(message: &str) -> &'static [u8] {
             match message {
                 $($message => include_bytes!(concat!(env!("OUT_DIR"), "/", $message, ".fds")),)*
                 _ => &[],
