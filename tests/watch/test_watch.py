@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +94,7 @@ def test_a_watcher_of_a_run_that_dies_says_so_and_ends(a_run):
     assert watcher.returncode == 1
     shown, said = screen.communicate(timeout=30)
     assert "the supervisor died" in shown, said
+    assert "alive" not in shown.rsplit("interlock watch", 1)[1], "the last screen is no present"
     assert screen.returncode == 1
 
 
@@ -116,9 +118,10 @@ def test_a_run_that_is_suspended_is_seen_as_still(a_run):
 
 def test_a_dead_worker_is_seen(a_run):
     os.kill(a_run.children[-1], signal.SIGKILL)
-    a_run.ticks(20)
+    a_run.ticks(80)  # counts per code are shown every 64 ticks
     line = first_line(a_run.watch("--json", "--once"))
     assert line["numbers"]["worker_alive"] == 0
+    assert line["numbers"]["lost_by"]["worker-dead"] == 1
     assert line["mode"] in ("Stopping", "Holding")
     assert line["cause"] == "worker-dead"
 
@@ -180,6 +183,17 @@ def test_what_does_not_run_cannot_be_watched(tmp_path):
         told = {"schema": "interlock.watch/1", "pid": pid, "started": started, "fd": 0}
         (tmp_path / NAME).write_text(json.dumps(told))
         assert refused(tmp_path) == "watch-none"
+
+
+def test_no_other_descriptor_of_a_process_is_opened(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    opened = os.open(pipe, os.O_RDWR)
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    told = {"schema": "interlock.watch/1", "pid": os.getpid(), "started": started, "fd": opened}
+    (tmp_path / NAME).write_text(json.dumps(told))
+    assert refused(tmp_path) == "watch-none"
+    os.close(opened)
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,11 @@ impl Supervisor {
     /// `NotFinite`, `OutsideLimits`, `OutsideStart`, `GoalLost`, `BadPlan`. Nothing changed then.
     pub fn event(&mut self, now_ns: i64, event: Event) -> Result<(), Code> {
         self.is_quitting |= matches!(event, Event::Quit);
+        match event {
+            Event::PolicyLost(code) => self.counters.lost_by.add(code),
+            Event::DriverLost => self.counters.lost_by.add(Code::DriverDead),
+            _ => {}
+        }
         self.apply(now_ns, event)
     }
 

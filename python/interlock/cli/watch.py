@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,11 @@ def _screen(attached: Attached, *, once: bool) -> int:
                 break
             attached.wait(REFRESH_S)
     found = _looked(attached) or last
-    if found is not None:
-        console.print(_panel(attached, found, None, console))
     state = _ending(found)
-    console.print(ENDED if state == "ended" else DIED if state == "died" else "the loop was ended by a defect")
+    if found is not None:
+        console.print(_panel(attached, replace(found, state=state), None, console))
+    said = ENDED if state == "ended" else DIED if state == "died" else "the loop was ended by a defect"
+    console.print(said, soft_wrap=True)
     console.print(f"next: interlock show {attached.folder} --log · interlock report {attached.folder}", soft_wrap=True)
     return _code(state)
 

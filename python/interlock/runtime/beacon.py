@@ -18,6 +18,7 @@ from interlock.errors import Exit, InterlockError
 
 NAME = "watch.json"
 SCHEMA = "interlock.watch/1"
+MEMORY = "/memfd:interlock-status"
 LARGEST = 4096  # bytes
 STARTED = 19  # field 22 of /proc/PID/stat, counted after the name: since boot, in clock ticks
 LOG = "interlock show {folder} --log"
@@ -35,7 +36,9 @@ class Beacon:
         path = folder / NAME
         staged = folder / f".{NAME}.{os.getpid()}"
         told = {"schema": SCHEMA, "pid": os.getpid(), "started": _started(os.getpid()), "fd": status_fd}
-        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        staged.unlink(missing_ok=True)
+        # A new file of ours, whatever somebody else may have put there.
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w") as file:
             json.dump(told, file)
         staged.replace(path)
@@ -161,8 +164,12 @@ def _attach(folder: Path, pid: int, started: int, descriptor: int) -> _core.Watc
     # Its number may have been given to another process since.
     if _started(pid) != started:
         raise nothing_runs(folder, f"process {pid}, which has ended")
+    place = f"/proc/{pid}/fd/{descriptor}"
     try:
-        opened = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+        # Opened only if it is what it should be: to open something else may do something.
+        if not str(Path(place).readlink()).startswith(MEMORY):
+            raise nothing_runs(folder, f"process {pid}, which shows nothing any more")
+        opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
         raise _not_yours(folder) from None
     except OSError:

@@ -46,7 +46,8 @@ class Look:
 
     Attributes:
         at_ns: When it was taken, monotonic ns.
-        state: `running`, `still` (no tick for a while: suspended or starved), `ended` or `failed`.
+        state: `running`, `still` (no tick for a while: suspended or starved), `ended`, `failed`, or `died` where the
+            process was found gone.
         numbers: As `_core.Supervisor.status`.
         mode: Name.
         cause: Word of the code that led to it; empty for none.

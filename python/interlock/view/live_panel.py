@@ -28,6 +28,7 @@ MODE_STYLES = {
 STATES = {
     "still": ("no tick for {since}: the supervisor is suspended or starved", "bold white on red"),
     "ended": ("the loop has ended", "bold"),
+    "died": ("the supervisor died; this is the last that it showed", "bold white on red"),
     "failed": ("the loop was ended by a defect of the program", "bold white on red"),
 }
 NONE = "-"
@@ -64,7 +65,7 @@ def _beside(*parts: RenderableType) -> Table:
 
 def _head(look: Look) -> RenderableType:
     facts, text = look.facts, Text()
-    text.append(f" {look.mode} ", style=MODE_STYLES.get(look.mode, "reverse"))
+    text.append(f" {look.mode} ", style="dim" if look.state == "died" else MODE_STYLES.get(look.mode, "reverse"))
     if look.numbers["level"]:
         text.append(f" level {look.numbers['level']}", style="bold yellow")
     if look.state in STATES:
@@ -162,7 +163,10 @@ def _feet(look: Look) -> RenderableType:
     for role in ("worker", "driver"):
         is_alive = bool(numbers[f"{role}_alive"])
         text.append(f"{role} {facts.get(f'{role}_pid', '?')} ")
-        text.append("alive" if is_alive else "NOT THERE", style="green" if is_alive else "bold red")
+        if look.state == "died":
+            text.append("was there" if is_alive else "was gone", style="dim")
+        else:
+            text.append("alive" if is_alive else "NOT THERE", style="green" if is_alive else "bold red")
         text.append(" · ")
     memory = "locked" if granted.get("memory_locked") else "not locked"
     text.append(f"{granted.get('scheduler', '?')} {granted.get('priority') or ''}".rstrip() + f", memory {memory}\n")
