@@ -67,6 +67,12 @@ def test_the_list_of_verbs_is_this_one(interlock, tmp_path):
         ["run", "a", "--realtime", "maybe"],
         ["run", "a", "--sim", "--goal", "fast"],
         ["run", "a", "--lockstep"],
+        ["run", "a", "--sim", "--lockstep", "--metrics", "0"],
+        ["run", "a", "--sim", "--lockstep", "--probe", "ipc:///tmp/a"],
+        ["run", "a", "--metrics", "65536"],
+        ["show", "a", "--module", "guard"],
+        ["show", "a", "--log", "--full"],
+        ["watch", "a", "b"],
         ["go", "somewhere", "--until", "nonsense"],
         ["robot", "nonsense"],
         ["freeze", "a", "-o"],
@@ -91,6 +97,12 @@ def test_misuse_is_json_too(interlock, tmp_path, arguments):
     assert answer["exit"] == USAGE
     assert answer["error"]
     assert answer["next"].startswith("interlock ")
+
+
+def test_the_version_is_printed(interlock, tmp_path):
+    done = interlock("--version", cwd=tmp_path)
+    assert done.code == 0
+    assert re.fullmatch(r"interlock \d+\.\d+\.\d+\S*\n", done.out)
 
 
 def test_no_arguments_show_the_verbs(interlock, tmp_path):

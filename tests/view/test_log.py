@@ -77,6 +77,10 @@ def test_every_line_has_time_module_and_level_and_the_times_rise(whole):
     assert {match[2] for match in found} >= {"record", "supervisor", "operator", "mode", "guard", "worker", "driver"}
 
 
+def test_the_end_is_told_last(whole):
+    assert list(lines(whole))[-1].text.startswith("ends: ")
+
+
 def test_one_of_everything_is_told(whole):
     text = [f"{line.module} {line.level} {line.text}" for line in lines(whole)]
     for wanted in (

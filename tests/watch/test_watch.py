@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -146,16 +148,20 @@ def test_only_its_user_can_find_it(a_run):
     assert stat.S_IMODE((a_run.folder / NAME).stat().st_mode) == 0o600
     if os.getuid() != 0:
         pytest.skip("another user can only be tried as root")
-    a_run.folder.chmod(0o755)
-    (a_run.folder / NAME).chmod(0o644)  # even who can read the file cannot open the memory
-    probe = (
-        "import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        f"told = {(a_run.folder / NAME).read_text()}\n"
-        "try: os.open(f\"/proc/{told['pid']}/fd/{told['fd']}\", os.O_RDONLY)\n"
-        "except PermissionError: print('refused')"
-    )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "refused", done.stderr
+    # Even who can read the file, here a copy, cannot open the memory.
+    with tempfile.TemporaryDirectory() as public:
+        Path(public).chmod(0o755)
+        shutil.copy(a_run.folder / NAME, public)
+        (Path(public) / NAME).chmod(0o644)
+        another = (
+            "import os\nfrom pathlib import Path\nfrom interlock.errors import InterlockError\n"
+            "from interlock.runtime.beacon import Attached\n"
+            "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+            f"try: Attached.open(Path({public!r}))\n"
+            "except InterlockError as refusal: print(refusal.code)"
+        )
+        done = subprocess.run([sys.executable, "-c", another], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "watch-not-yours", done.stderr
 
 
 def test_without_a_folder_the_newest_run_here_is_watched(a_run):

@@ -86,6 +86,21 @@ def show(thing: str, *, full: bool, as_json: bool) -> int:
     )
 
 
+def require_heeded(*, log: bool, full: bool, module: str, level: str) -> None:
+    """Refuses options that would not be heeded. Raises `InterlockError` `show-option`."""
+    given = {"--module": bool(module) and not log, "--level": level != LEVELS[1] and not log, "--full": full and log}
+    unheeded = [name for name, is_given in given.items() if is_given]
+    if unheeded:
+        raise InterlockError(
+            code="show-option",
+            where="show",
+            expected="--module and --level with --log, --full without it",
+            got=", ".join(unheeded),
+            next="interlock show RUN --log",
+            exit=Exit.USAGE,
+        )
+
+
 def show_log(thing: str, *, modules: str, level: str, as_json: bool) -> int:
     """Prints the timeline of a run; returns the exit code.
 

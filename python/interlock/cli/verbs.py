@@ -72,6 +72,7 @@ def register(app: typer.Typer) -> None:
         epilog=_examples(
             "interlock run reach-block.policy --sim --task 'reach the red block'",
             "interlock run g1-velocity.policy --robot g1.yaml --sim --goal 0.5,0,0 --lockstep",
+            "interlock run reach-block.policy --sim --task 'reach the red block' --metrics 9464",
         ),
     )(run)
     app.command("watch", epilog=_examples("interlock watch", "interlock watch runs/one --json"))(watch)
@@ -300,6 +301,7 @@ def show(
     """Show anything: a policy, a robot, a run, a code."""
     from interlock.cli import show as verb
 
+    verb.require_heeded(log=log, full=full, module=module, level=level.value)
     if log:
         return verb.show_log(thing, modules=module, level=level.value, as_json=as_json)
     return verb.show(thing, full=full, as_json=as_json)

@@ -212,6 +212,8 @@ class _Reader:
         )
         text += f"; {lost} messages and {message.images_dropped} images were dropped" if lost else ""
         level = "info" if message.replayable else "warning"
+        # It carries the time at which the last tick was due; what that tick did came after.
+        epoch_ns = max(epoch_ns, self._tick_at[1] + self.words.offset_ns)
         yield Line(epoch_ns=epoch_ns, module="record", level=level, text=text)
 
 
