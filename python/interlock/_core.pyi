@@ -272,6 +272,8 @@ class Supervisor:
         actions_left (of the chunk in use), worker_alive, driver_alive, ended, failed (by a defect). Counts per code
         word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its own numbers.
         """
+    def log(self, module: str, level: Literal["debug", "info", "warning", "error"], text: str) -> None:
+        """A line for people on the recording's timeline; lost where nothing is recorded, never waited for."""
     @property
     def status_fd(self) -> int:
         """Descriptor of the memory in which the loop shows itself; whoever opens it can only read. See `Watched`."""

@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -54,6 +56,22 @@ def scraped(where):
         text = answer.read().decode()
     families = list(text_string_to_metric_families(text))
     return {(each.name, *sorted(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+class Waiting:
+    """Lets time pass, half a minute at most."""
+
+    def __enter__(self):
+        self._ring = _core.Ring.create("time", 2, 8)
+        self._until_ns = _core.monotonic_ns() + 30_000_000_000
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def wait(self, seconds):
+        assert _core.monotonic_ns() < self._until_ns
+        self._ring.wait(0, int(seconds * 1e9))
 
 
 def answered(run, where):
@@ -175,6 +193,26 @@ def test_the_process_that_serves_may_be_stopped_or_killed(served):
     run.metrics.process.wait(10)
     kept_going(run)
     assert run.mode() == "Armed"
+    with pytest.raises(urllib.error.URLError):
+        scraped(where)
+
+
+def test_it_ends_with_its_supervisor_however_that_ends(arm_copy, tmp_path):
+    run = subprocess.Popen(
+        [
+            sys.executable, "-m", "interlock", "run", str(arm_copy), "--robot", str(arm_copy.parent / "robot.yaml"),
+            "--sim", "--task", "reach the red block", "--seconds", "60", "--metrics", "0", "-o", str(tmp_path / "run"),
+        ],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    where = next(found[0] for line in run.stdout if (found := re.findall(r"http://\S+", line)))
+    with Waiting() as wait:
+        assert answered(wait, where)
+        everybody = processes(run.pid)
+        run.kill()
+        run.communicate()
+        while any(Path(f"/proc/{each}").exists() for each in everybody):
+            wait.wait(0.1)
     with pytest.raises(urllib.error.URLError):
         scraped(where)
 

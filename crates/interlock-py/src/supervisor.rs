@@ -111,6 +111,10 @@ impl PySupervisor {
         status::to_dict(py, self.0.status(), self.0.recording())
     }
 
+    fn log(&self, module: &str, level: &str, text: &str) {
+        self.0.log(module, level, text);
+    }
+
     #[getter]
     fn status_fd(&self) -> i32 {
         self.0.status().fd()

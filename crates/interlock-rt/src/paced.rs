@@ -251,6 +251,13 @@ impl Paced {
         self.mailbox.send(Message::Goal(Box::new(goal)))
     }
 
+    /// A line for people on the recording's timeline; nothing where nothing is recorded.
+    pub fn log(&self, module: &str, level: &str, text: &str) {
+        if let Some(log) = &locked(&self.running).log {
+            log.log(clock::monotonic_ns(), module, level, text);
+        }
+    }
+
     /// Connects another worker; its chunks count after the next start.
     pub fn set_worker(&self, parts: &WorkerParts) -> Result<(), RtError> {
         self.mailbox.send(Message::Worker(Some(link(&self.plan, parts)?)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -65,6 +67,16 @@ class Child:
         return InterlockError(
             problems=[Problem(**each) for each in said["problems"]], next=said["next"], exit=Exit(said["exit"])
         )
+
+    def last_words(self, role: str) -> str:
+        """How a process ended that had started, in its own words where it left any."""
+        code = self.process.returncode
+        how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with {code}"
+        said = ""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # what it left may be anything
+            if os.fstat(self.refusal).st_size:
+                said = ": " + "; ".join(each.sentence() for each in self.refused(role).problems)
+        return f"process {self.process.pid} {how}{said}"
 
     def end(self, timeout_s: float = 5.0) -> None:
         """Ends the process: asked first, by signal if it does not answer."""

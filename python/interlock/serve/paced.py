@@ -82,6 +82,7 @@ class PacedRun:
         self._supervisor: _core.Supervisor | None = None
         self._final: dict[str, Any] | None = None
         self._beacon: Beacon | None = None
+        self._noted: set[int] = set()  # processes whose end was said
         self.driver: Child
         self.worker: Child
         self.metrics: Child | None = None
@@ -117,6 +118,10 @@ class PacedRun:
         """Asks for arm, start, stop, recover, takeover, release, disarm or quit."""
         self.supervisor.request(what)
 
+    def say(self, module: str, level: Literal["debug", "info", "warning", "error"], text: str) -> None:
+        """A line for people on the recording's timeline."""
+        self.supervisor.log(module, level, text)
+
     def retask(self, task: str | None, goal: tuple[float, float, float] | None = None) -> None:
         """Gives the running policy another task or goal. Raises `InterlockError` when the policy does not take it."""
         tokens = self.bound.tokens(task)
@@ -130,6 +135,7 @@ class PacedRun:
     def status(self) -> dict[str, Any]:
         """The loop's counters; `mode_name`, `cause` and `request_refused` in words."""
         status = self.supervisor.status()
+        self._note_ends()
         return {
             **status,
             "mode_name": self._modes[status["mode"]],
@@ -193,6 +199,7 @@ class PacedRun:
             self._worker_links.observation, self._worker_links.chunk, self.worker.pidfd, self._generation
         )
         self._show_facts()
+        self.say("worker", "info", f"worker {self._generation} is loaded: process {self.worker.process.pid}")
 
     def stop(self, *, go_to_rest: bool = True) -> dict[str, Any]:
         """Ends the loop and closes the recording; returns the final counters.
@@ -244,10 +251,21 @@ class PacedRun:
         )
         self.granted = self._supervisor.start()
         self._show_facts()
+        for role, child in (("driver", self.driver), ("worker", self.worker)):
+            self.say(role, "info", f"process {child.process.pid} is ready")
         self._start_viewers()
         if options.recording is not None:
             with contextlib.suppress(OSError):  # who cannot be watched runs all the same
                 self._beacon = Beacon.light(options.recording.parent, self._supervisor.status_fd)
+
+    def _note_ends(self) -> None:
+        """Says once of each process how it ended; that it ended the control thread knows first."""
+        children = {"driver": self.driver, "worker": self.worker, "metrics": self.metrics, "probe": self.probes}
+        for module, child in children.items():
+            if child is not None and child.process.poll() is not None and child.process.pid not in self._noted:
+                self._noted.add(child.process.pid)
+                is_needed = module in ("driver", "worker")
+                self.say(module, "error" if is_needed else "warning", child.last_words(module))
 
     def _start_viewers(self) -> None:
         """Processes that read what the loop shows; nobody waits for them."""

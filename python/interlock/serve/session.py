@@ -135,6 +135,8 @@ class Session:
             result = self._watch(began, seconds, simulated=simulated)
         result.seconds = (_core.monotonic_ns() - began) / 1e9
         result.task = self._task
+        why = f" ({result.cause})" if result.cause else ""
+        self.run.say("operator", "info", f"episode ends after {result.seconds:.2f} s: {result.ended.value}{why}")
         if rest or _stays(result):
             self._rest(result)
         return result
@@ -169,6 +171,7 @@ class Session:
 
     def _refused(self, what: str) -> InterlockError:
         status = self.run.status()
+        self.run.say("operator", "warning", f"{what} is not granted: {status['request_refused'] or status['cause']}")
         return InterlockError(
             code=f"{what}-refused",
             where=f"{what} in mode {status['mode_name']}",
@@ -204,6 +207,8 @@ class Session:
             if (result := self._obey(said)) is not None:
                 return result
         if self.signals.received:
+            names = ", ".join(signal.Signals(each).name for each in self.signals.received)
+            self.run.say("operator", "warning", f"signal received: {names}")
             closed = signal.SIGHUP in self.signals.received
             return EpisodeResult(Ended.TERMINAL if closed else Ended.SIGNAL)
         return EpisodeResult(Ended.TERMINAL) if self.operator.closed else None
@@ -244,6 +249,7 @@ class Session:
 
     def _tell(self, refusal: InterlockError) -> None:
         """What an operator asks for in vain changes nothing: a typing error stops no robot."""
+        self.run.say("operator", "warning", f"refused: {refusal}")
         if self.on_refused is not None:
             self.on_refused(refusal)
 

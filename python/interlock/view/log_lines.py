@@ -10,6 +10,7 @@ LEVELS = ("debug", "info", "warning", "error")
 # Whoever can be heard. Lines of other names are shown as they stand in the recording.
 MODULES = (
     "driver", "align", "worker", "schedule", "guard", "mode", "operator", "record", "supervisor", "shadow", "probe",
+    "metrics",
 )  # fmt: skip
 
 
