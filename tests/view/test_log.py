@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 
+import numpy as np
 import pytest
 from made import BOOT_NS, EPOCH_NS, JOINTS, V1, Recorder, Script, made, plan
 
@@ -166,6 +167,32 @@ def test_a_recording_that_ends_in_a_crash_is_told_up_to_there(whole, tmp_path):
     assert len(found) > 20
     unfinished = list(lines(made(tmp_path / "unfinished.mcap", Script(seconds=1.0, die_s=None, closed=False))))
     assert unfinished[-1].level == "error"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_recording_is_told_as_far_as_it_is_whole_or_refused(whole, tmp_path, seed):
+    random = np.random.default_rng(seed)
+    data = bytearray(whole.read_bytes())
+    for place in random.integers(0, len(data), size=random.integers(1, 6)):
+        data[place] = random.integers(256)
+    damaged = tmp_path / "damaged.mcap"
+    damaged.write_bytes(data)
+    refusals = []
+    try:
+        assert all(line.level in LEVELS and line.shown() for line in lines(damaged))
+    except InterlockError as refusal:
+        refusals.append(refusal.code)
+    assert set(refusals) <= {"recording-format", "recording-schema"}
+
+
+def test_of_several_recordings_one_is_named(whole, tmp_path):
+    for name in ("episode-000.mcap", "episode-001.mcap"):
+        (tmp_path / name).write_bytes(whole.read_bytes())
+    done = shown(tmp_path)
+    assert done.returncode == 2
+    assert "error[log-several]" in done.stderr
+    (tmp_path / "episode-001.mcap").unlink()
+    assert "ends: " in shown(tmp_path).stdout
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing of ours", b"\x89MCAP0\r\n"])

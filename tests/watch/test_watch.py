@@ -19,6 +19,7 @@ from interlock import _core
 from interlock.errors import InterlockError
 from interlock.runtime.beacon import NAME, Attached, running
 from interlock.view.live import look
+from interlock.view.log import lines
 
 STALLED_TICKS = 200
 NOISE = 0.02  # share of ticks that a busy machine may miss whoever watches
@@ -98,6 +99,14 @@ def test_a_watcher_of_a_run_that_dies_says_so_and_ends(a_run):
     assert "the supervisor died" in shown, said
     assert "alive" not in shown.rsplit("interlock watch", 1)[1], "the last screen is no present"
     assert screen.returncode == 1
+
+
+def test_what_a_killed_run_recorded_is_told_up_to_its_last_second(a_run):
+    a_run.ticks(300)  # the writer ends a part of the file every second
+    a_run.kill()
+    found = list(lines(a_run.folder / "run.mcap"))
+    assert any(line.module == "mode" and line.text.endswith("-> Running") for line in found)
+    assert (found[-1].module, found[-1].level) == ("record", "error")
 
 
 def test_a_watcher_of_a_run_that_ends_in_order_ends_in_order(a_run):

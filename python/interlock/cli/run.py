@@ -345,6 +345,8 @@ def _say_granted(screen: Screen, paced: PacedRun, asked: Asked) -> None:
         f"real-time: {granted.get('scheduler')} {granted.get('priority') or ''} granted · memory {memory} · "
         f"tick {paced.bound.tick_ns / 1e6:g} ms · stop: space or Ctrl-C (brings the robot to rest)"
     )
+    if paced.options.recording is not None:
+        screen.detail(f"seen from another terminal: interlock watch {paced.options.recording.parent}")
 
 
 def _confirm(bound: Bound, asked: Asked) -> None:

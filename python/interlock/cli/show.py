@@ -133,6 +133,19 @@ def show_log(thing: str, *, modules: str, level: str, as_json: bool) -> int:
 def _recording(thing: str) -> Path:
     path = Path(thing)
     recording = path / "run.mcap" if path.is_dir() else path
+    if path.is_dir() and not recording.exists():  # of several episodes each has a file of its own
+        found = sorted(path.glob("*.mcap"))
+        if len(found) > 1:
+            raise InterlockError(
+                code="log-several",
+                where=thing,
+                expected="one recording",
+                got=", ".join(each.name for each in found[:4]) + (", ..." if len(found) > 4 else ""),
+                hint="name one of them",
+                next=f"interlock show {found[0]} --log",
+                exit=Exit.USAGE,
+            )
+        recording = found[0] if found else recording
     if recording.suffix != ".mcap":
         raise InterlockError(
             code="log-no-run",
@@ -222,6 +235,7 @@ def _run(path: Path, screen: Screen) -> int:
     screen.say(f"{path}: {len(ticks.mode)} ticks, {state}")
     for line in modes:
         screen.detail(line)
-    screen.say(f"next: interlock show {path.parent} --log · interlock report {path.parent}")
+    screen.say(f"line by line: interlock show {path.parent} --log")
+    screen.say(f"next: interlock report {path.parent}")
     screen.result(found)
     return int(Exit.DONE)

@@ -111,7 +111,7 @@ def _screen(attached: Attached, *, once: bool) -> int:
         console.print(_panel(attached, replace(found, state=state), None, console))
     said = ENDED if state == "ended" else DIED if state == "died" else "the loop was ended by a defect"
     console.print(said, soft_wrap=True)
-    console.print(f"next: interlock show {attached.folder} --log · interlock report {attached.folder}", soft_wrap=True)
+    console.print(f"next: interlock show {attached.folder} --log", soft_wrap=True)
     return _code(state)
 
 

@@ -32,9 +32,9 @@ STATES = {
     "failed": ("the loop was ended by a defect of the program", "bold white on red"),
 }
 NONE = "-"
-MOST_CODES = 4
-NARROW = 72  # columns below which all tables stand one under the other
-WIDE = 128  # columns from which on they stand all side by side
+MOST_CODES = 5
+NARROW = 80  # columns below which all tables stand one under the other
+WIDE = 160  # columns from which on they stand all side by side
 
 
 def panel(look: Look, *, where: str, rates: Mapping[str, float], width: int) -> RenderableType:
@@ -53,7 +53,7 @@ def panel(look: Look, *, where: str, rates: Mapping[str, float], width: int) -> 
         tables = [times, "", _beside(loop, guard)]
     else:
         tables = [_beside(times, loop, guard)]
-    whole = Group(_head(look), *tables, "", _feet(look))
+    whole = Group(_head(look), *tables, _feet(look))
     return Panel(whole, title=f"interlock watch · {where}", box=box.ROUNDED)
 
 
@@ -97,22 +97,27 @@ def _times(look: Look) -> Table:
     table.add_column("times, us", no_wrap=True)
     for column in ("p50", "p95", "p99", "p99.9", "longest", "of"):
         table.add_column(column, justify="right", no_wrap=True)
+    budgets = {"capture_to_sent_ns": look.facts.get("latency_budget_ns"), "lateness_ns": look.facts.get("tick_ns")}
     for each in look.durations:
-        shares = [_share(share, each.samples) for share in each.found]
-        longest = NONE if each.longest is None else _micro(each.longest)
+        told = budgets.get(each.name)
+        most = told / 1e3 if isinstance(told, int) and told > 0 else float("inf")
+        shares = [_share(share, each.samples, most) for share in each.found]
+        longest = Text(NONE) if each.longest is None else _micro(each.longest, most)
         table.add_row(DURATIONS[each.name], *shares, longest, f"{each.samples:,}")
     return table
 
 
-def _share(share: Percentile, samples: int) -> Text:
+def _share(share: Percentile, samples: int, most: float) -> Text:
     """A percentile; where there are too few samples for it, how many it takes."""
     if share.value is None:
         return Text(f"n<{share.needed}" if samples else NONE, style="dim")
-    return Text(_micro(share.value))
+    return _micro(share.value, most)
 
 
-def _micro(value: float) -> str:
-    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+def _micro(value: float, most: float) -> Text:
+    """Microseconds; what is beyond its budget stands out."""
+    shown = f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+    return Text(shown, style="bold yellow" if value > most else "")
 
 
 def _pairs(title: str) -> Table:
@@ -144,10 +149,11 @@ def _guard(look: Look) -> Table:
     table.add_row("ticks limited, refused", f"{numbers['limited']:,}, {numbers['refused']:,}")
     acted = [*_counted(numbers, "refused_by", "refused"), *_counted(numbers, "limited_by", "limited")]
     acted += [*_counted(numbers, "lost_by", "lost"), *_counted(numbers, "dropped_by", "dropped")]
-    for word, count in acted[:MOST_CODES]:
+    shown = acted if len(acted) <= MOST_CODES else acted[: MOST_CODES - 1]
+    for word, count in shown:
         table.add_row(f"  {word}", f"{count:,}")
-    if len(acted) > MOST_CODES:
-        table.add_row(f"  and {len(acted) - MOST_CODES} more", "")
+    if len(acted) > len(shown):
+        table.add_row(f"  and {len(acted) - len(shown)} more", "")
     return table
 
 
