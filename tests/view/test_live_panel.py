@@ -23,6 +23,7 @@ NUMBERS = [
     "actions_left",
     "unanswered",
     "record_waiting",
+    "record_chunks_waiting",
     "ruling",
     "limited",
     "refused",

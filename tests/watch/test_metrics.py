@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from interlock import _core
@@ -147,6 +148,16 @@ def test_what_is_served_is_what_the_loop_counts(served):
     mean = seen[("interlock_tick_work_seconds_sum",)] / seen[("interlock_tick_work_seconds_count",)]
     assert 1e-7 < mean < 0.1, "seconds"
     assert seen[("interlock_recording_size_bytes",)] >= 0.0
+
+
+def test_whoever_asks_for_openmetrics_gets_it(served):
+    _, where = served
+    kind = "application/openmetrics-text; version=1.0.0"
+    asked = urllib.request.Request(where, headers={"Accept": kind})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        names = {family.name for family in openmetrics(answer.read().decode())}
+    assert {"interlock_ticks_executed", "interlock_tick_lateness_seconds"} <= names
 
 
 def test_every_metric_stands_on_the_page(served):

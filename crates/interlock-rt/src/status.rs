@@ -98,6 +98,8 @@ numbers! {
     commanded,
     /// Ticks that wait to be written to the recording.
     record_waiting,
+    /// Chunks that wait likewise.
+    record_chunks_waiting,
     /// Observations that the worker has not answered yet.
     unanswered,
     /// Actions of the chunk in use that are still to come.

@@ -253,7 +253,7 @@ impl Ticker {
                 slot.chunks_dropped = snapshot.dropped;
                 slot.events = self.events;
             });
-            snapshot.record_waiting = record.waiting();
+            (snapshot.record_waiting, snapshot.record_chunks_waiting) = record.waiting();
         }
         if outcome.offered_seq > 0 {
             self.exchanged.0 = outcome.offered_seq;

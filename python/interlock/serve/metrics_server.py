@@ -48,6 +48,7 @@ GAUGES = {
     "actions_left": ("interlock_chunk_actions_left", "Actions of the chunk in use that are still to come."),
     "unanswered": ("interlock_observations_unanswered", "Observations not answered yet."),
     "record_waiting": ("interlock_recording_ticks_waiting", "Ticks that wait to be written to the recording."),
+    "record_chunks_waiting": ("interlock_recording_chunks_waiting", "Chunks that wait to be written likewise."),
     "ended": ("interlock_loop_ended", "1 once the loop has ended."),
 }
 DURATIONS = {

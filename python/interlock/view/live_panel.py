@@ -137,7 +137,8 @@ def _loop(look: Look, rates: Mapping[str, float]) -> Table:
     table.add_row("late answers", f"{numbers['late']:,}")
     table.add_row("actions left in the chunk", f"{numbers['actions_left']:,}")
     table.add_row("observations unanswered", f"{numbers['unanswered']:,}")
-    table.add_row("ticks not yet written", f"{numbers['record_waiting']:,}")
+    waiting = f"{numbers['record_waiting']:,}, {numbers['record_chunks_waiting']:,}"
+    table.add_row("ticks, chunks not written", waiting)
     return table
 
 

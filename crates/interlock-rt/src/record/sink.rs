@@ -48,9 +48,9 @@ impl RecordSink {
         !self.shared.ended.load(Relaxed)
     }
 
-    /// Ticks that wait to be written.
-    pub fn waiting(&self) -> u64 {
-        self.ticks.waiting()
+    /// Ticks and chunks that wait to be written.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.ticks.waiting(), self.chunks.waiting())
     }
 
     /// How long the last call of [`RecordSink::tick`] took.
