@@ -270,8 +270,8 @@ class Supervisor:
         (0: granted), generation, goal_seq, sample_seq, control_allocations, at_ns (release of the last tick), ruling
         (of that tick), commanded (in that tick), record_waiting and record_chunks_waiting (not yet written), unanswered
         (observations), actions_left (of the chunk in use), worker_alive, driver_alive, ended, failed (by a defect).
-        Counts per code word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or its
-        own numbers.
+        Counts per code word, at most 64 ticks old: limited_by, refused_by, dropped_by, lost_by. `recording`: None or
+        its own numbers.
         """
     def log(self, module: str, level: Literal["debug", "info", "warning", "error"], text: str) -> None:
         """A line for people on the recording's timeline; lost where nothing is recorded, never waited for."""
