@@ -243,6 +243,13 @@ def test_a_port_in_use_is_refused_before_anything_starts(arm_copy, tmp_path, int
     assert not (tmp_path / "r").exists(), "nothing was recorded, since nothing was started"
 
 
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("interlock.serve.metrics.find_spec", lambda _: None)
+    with pytest.raises(InterlockError) as caught:
+        listen(0)
+    assert (caught.value.code, caught.value.next) == ("metrics-missing", "pip install 'interlock[metrics]'")
+
+
 def test_a_manual_clock_serves_none(arm_copy, interlock):
     done = interlock("run", arm_copy, "--sim", "--lockstep", "--metrics", "0")
     assert done.returncode == int(Exit.USAGE)

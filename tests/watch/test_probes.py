@@ -280,6 +280,13 @@ def test_what_is_not_on_this_machine_alone_is_refused(text):
     assert (caught.value.code, caught.value.exit) == ("probe-address", Exit.USAGE)
 
 
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("interlock.serve.probes.find_spec", lambda _: None)
+    with pytest.raises(InterlockError) as caught:
+        listen("tcp://127.0.0.1:0")
+    assert (caught.value.code, caught.value.next) == ("probe-missing", "pip install 'interlock[probe]'")
+
+
 def test_an_address_in_use_is_refused_and_what_a_killed_run_left_is_not(tmp_path):
     first = listen(f"ipc://{tmp_path}/one.sock")
     with pytest.raises(InterlockError) as caught:
