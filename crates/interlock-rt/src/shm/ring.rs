@@ -276,6 +276,24 @@ mod tests {
     }
 
     #[test]
+    fn a_view_shows_the_bytes_where_the_producer_put_them_and_copies_none() {
+        const LEN: usize = 3 * 640 * 480;
+        let ring = Ring::create("t", 2, LEN).unwrap();
+        let reader = Ring::attach(ring.fd()).unwrap();
+        let mut producer = ring.producer().unwrap();
+        let seq = producer.publish(&filled(1, LEN), 0).unwrap();
+        let view = reader.view(seq).unwrap();
+        let (_, place) = reader.mapping.slot(seq);
+        assert_eq!(view.bytes().as_ptr(), place.cast_const(), "the slot itself, in the reader's own mapping");
+        assert_eq!(view.bytes().len(), LEN);
+        // What the producer's side changes in that memory is what the view shows: there is no second place.
+        let (_, written) = ring.mapping.slot(seq);
+        // SAFETY: inside the slot, which lives as long as `ring`; nobody reads it meanwhile.
+        unsafe { written.add(LEN - 1).write_volatile(0xA5) };
+        assert_eq!(view.bytes().last(), Some(&0xA5));
+    }
+
+    #[test]
     fn a_half_written_slot_is_never_seen_and_the_next_producer_takes_it_over() {
         let ring = Ring::create("t", 2, 64).unwrap();
         let mut producer = ring.producer().unwrap();
