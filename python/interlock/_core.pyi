@@ -22,12 +22,14 @@ __all__ = [
     "code_words",
     "command_bytes",
     "floor",
+    "leave_with",
     "mode_names",
     "monotonic_ns",
     "observation_bytes",
     "request_words",
     "run_worker",
     "state_bytes",
+    "try_realtime",
 ]
 
 _F64: TypeAlias = NDArray[np.float64]
@@ -59,6 +61,15 @@ def floor(rate_hz: float, seconds: float, priority: int = 0) -> _I64:
     """Lateness in nanoseconds of every wake-up of a bare absolute-deadline loop in a thread of its own.
 
     What the operating system alone costs, for comparison. `priority` above 0 asks for SCHED_FIFO.
+    """
+
+def try_realtime(priority: int, cpu: int | None = None) -> dict[str, Any]:
+    """What the kernel would grant now, as `Supervisor.start` tells it: asked on a thread of its own and given back."""
+
+def leave_with(parent_pidfd: int, grace_ns: int) -> None:
+    """Ends this process `grace_ns` after the process behind the pidfd has ended, whatever this one does then.
+
+    Acts also where a thread hangs and keeps the GIL. Raises CoreError `watch` for what is no process descriptor.
     """
 
 def check_plan(plan_json: str) -> None:
@@ -255,8 +266,10 @@ class Supervisor:
     def start(self) -> dict[str, Any]:
         """Starts the threads and the recording; returns what the kernel granted, read back from it.
 
-        scheduler, priority, asked_priority, memory_locked, memlock_limit (-1: none), rtprio_limit, cpus, complete
-        (everything asked for was given), refused (what was not, and why). The same stands in the recording's header.
+        scheduler, priority, asked_priority, memory_locked, locked_bytes, memlock_limit (-1: none), rtprio_limit (-1:
+        none), asked_cpu, cpus, timer_slack_ns, realtime_us_per_s (-1: all, 0: unknown), cgroups (controller, path,
+        allows: pairs of file and value), complete (everything asked for was given), missing (affinity, memory,
+        scheduler, timer-slack: what was not), refused (the same in words). It stands in the recording's header, too.
         """
     def request(self, what: str) -> None: ...
     def set_goal(self, velocity: _F64 | None, tokens: _I64 | None, text: str) -> None: ...

@@ -20,7 +20,7 @@ use interlock_rt::counting::Counting;
 use interlock_rt::engine::EngineOptions;
 use interlock_rt::request::Request;
 use interlock_rt::worker::{self, WorkerLinks};
-use interlock_rt::{clock, ticker, wire};
+use interlock_rt::{clock, last_resort, realtime, ticker, wire};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -88,6 +88,18 @@ fn floor(py: Python<'_>, rate_hz: f64, seconds: f64, priority: i32) -> Bound<'_,
 }
 
 #[pyfunction]
+#[pyo3(signature = (priority, cpu=None))]
+fn try_realtime(py: Python<'_>, priority: i32, cpu: Option<usize>) -> PyResult<Bound<'_, PyAny>> {
+    let given = py.detach(|| realtime::try_out(realtime::Wanted { priority, cpu }));
+    supervisor::granted(py, &given)
+}
+
+#[pyfunction]
+fn leave_with(parent_pidfd: i32, grace_ns: i64) -> Result<(), Refused> {
+    Ok(last_resort::leave_with(parent_pidfd, grace_ns)?)
+}
+
+#[pyfunction]
 #[pyo3(
     signature = (plan_json, graph, library, *, observation, chunk, images, generation, threads=1, parent_pidfd=-1,
         probe=None),
@@ -144,6 +156,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(observation_bytes, module)?,
         wrap_pyfunction!(chunk_bytes, module)?,
         wrap_pyfunction!(floor, module)?,
+        wrap_pyfunction!(try_realtime, module)?,
+        wrap_pyfunction!(leave_with, module)?,
         wrap_pyfunction!(run_worker, module)?,
     ] {
         module.add_function(function)?;

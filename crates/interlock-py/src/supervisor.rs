@@ -8,6 +8,7 @@ use interlock_rt::paced::{Paced, PacedParts, WorkerParts};
 use interlock_rt::realtime::{Granted, Wanted};
 use interlock_rt::request::Request;
 use numpy::{IntoPyArray, PyReadonlyArrayDyn};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,18 +21,10 @@ use crate::status;
 #[pyclass(name = "Supervisor", module = "interlock._core", frozen)]
 pub struct PySupervisor(Paced);
 
-fn granted<'py>(py: Python<'py>, granted: &Granted) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("scheduler", granted.scheduler)?;
-    out.set_item("priority", granted.priority)?;
-    out.set_item("asked_priority", granted.asked_priority)?;
-    out.set_item("memory_locked", granted.memory_locked)?;
-    out.set_item("memlock_limit", granted.memlock_limit)?;
-    out.set_item("rtprio_limit", granted.rtprio_limit)?;
-    out.set_item("cpus", granted.cpus.clone())?;
-    out.set_item("complete", granted.complete)?;
-    out.set_item("refused", granted.refused.clone())?;
-    Ok(out)
+/// As it stands in the recording's header.
+pub(crate) fn granted<'py>(py: Python<'py>, granted: &Granted) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(granted).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    py.import("json")?.call_method1("loads", (text,))
 }
 
 #[pymethods]
@@ -76,7 +69,7 @@ impl PySupervisor {
         guarded(|| Ok(PySupervisor(Paced::new(parts)?)))
     }
 
-    fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let given = py.detach(|| guarded(|| Ok(self.0.start()?)))?;
         granted(py, &given)
     }

@@ -11,6 +11,7 @@ use interlock_core::sample::{Chunk, Observation, MAX_CAMERAS};
 use crate::clock;
 use crate::engine::Engine;
 use crate::error::RtError;
+use crate::last_resort;
 use crate::policy::Policy;
 use crate::probe::Tap;
 use crate::shm::{Producer, Ring, View};
@@ -43,7 +44,8 @@ pub fn run(plan: &Plan, engine: Engine, links: &WorkerLinks, generation: u32, pa
     let watch = if parent >= 0 { Some(Watch::new("parent", parent)?) } else { None };
     let ended = watch.as_ref().map(Watch::ended).unwrap_or_default();
     if watch.is_some() {
-        leave_after(ended.clone())?;
+        // An inference that hangs must not outlive the parent.
+        last_resort::leave_after(ended.clone(), GRACE_NS)?;
     }
     worker.publish(n)?;
     let mut seen = 0;
@@ -61,20 +63,6 @@ pub fn run(plan: &Plan, engine: Engine, links: &WorkerLinks, generation: u32, pa
         worker.tap();
     }
     Ok(())
-}
-
-/// An inference that hangs must not outlive the parent: ends the process when the loop did not within the grace.
-fn leave_after(ended: crate::watch::Ended) -> Result<(), RtError> {
-    let last_resort = move || {
-        while !ended.is_set() {
-            clock::sleep_until(clock::monotonic_ns().saturating_add(LOOK_NS));
-        }
-        clock::sleep_until(clock::monotonic_ns().saturating_add(GRACE_NS));
-        // SAFETY: ends the process at once; nothing of it is of use to anybody any more.
-        unsafe { libc::_exit(0) };
-    };
-    let spawned = std::thread::Builder::new().name("last-resort".into()).spawn(last_resort);
-    spawned.map(|_| ()).map_err(|error| RtError::new("worker", error.to_string(), ""))
 }
 
 struct Worker<'a> {

@@ -15,7 +15,8 @@ from typing import Any
 from interlock import _core
 from interlock.cli.wiring import make_driver
 from interlock.errors import InterlockError
-from interlock.serve.driver_host import host
+from interlock.serve.driver_host import CLOSE_NS, LINGER_NS, host
+from interlock.serve.limits import limit_memory
 from interlock.serve.links import DriverLinks, WorkerLinks
 
 
@@ -24,7 +25,11 @@ def main() -> int:
     role, configuration = sys.argv[1], json.load(sys.stdin)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ask_realtime(int(configuration.get("realtime_priority", 0)))
+    if configuration["memory_bytes"]:
+        limit_memory(os.getpid(), configuration["memory_bytes"])
     try:
+        # Whatever hangs in here, the GIL in its hand or not, does not outlive the run for long.
+        _core.leave_with(os.pidfd_open(configuration["parent_pid"]), LINGER_NS + CLOSE_NS)
         ROLES[role](configuration)
     except InterlockError as refusal:
         return _refuse(refusal, configuration)
@@ -114,9 +119,9 @@ ROLES = {"driver": _driver, "worker": _worker, "metrics": _metrics, "probes": _p
 
 
 def _ask_realtime(priority: int) -> None:
-    """Real-time scheduling where the user may have it; the control thread's own grant is what is recorded."""
+    """Real-time scheduling where the user may have it; the supervisor reads back what came of it."""
     if priority > 0:
-        with contextlib.suppress(PermissionError):
+        with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
 
 

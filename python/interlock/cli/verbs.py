@@ -40,7 +40,6 @@ class Realtime(str, Enum):
 
     auto = "auto"
     off = "off"
-    require = "require"
 
 
 class Level(str, Enum):
@@ -218,8 +217,22 @@ def run(
         Path | None, typer.Option("--output", "-o", help="Run folder.", show_default="runs/TIME-NAME")
     ] = None,
     record: Annotated[Images, typer.Option(help="How images are recorded.")] = Images.png,
-    realtime: Annotated[Realtime, typer.Option(help="SCHED_FIFO for the control thread.")] = Realtime.auto,
-    cpu: Annotated[int | None, typer.Option(help="Core for the control thread.", show_default=False)] = None,
+    realtime: Annotated[Realtime, typer.Option(help="Ask for SCHED_FIFO and locked memory.")] = Realtime.auto,
+    require_rt: Annotated[
+        bool, typer.Option("--require-rt", help="Refuse to run unless the kernel grants all of it, --cpu included.")
+    ] = False,
+    cpu: Annotated[
+        int | None, typer.Option(help="Processor for the control thread.", min=0, show_default=False)
+    ] = None,
+    worker_memory: Annotated[
+        int | None,
+        typer.Option(
+            help="MiB that the policy's process may allocate; 0: no bound.",
+            min=0,
+            max=1 << 30,
+            show_default="by the model's size",
+        ),
+    ] = None,
     metrics: Annotated[
         int | None,
         typer.Option(
@@ -250,7 +263,9 @@ def run(
             output=output,
             record=record.value,
             realtime=realtime.value,
+            require_rt=require_rt,
             cpu=cpu,
+            worker_memory=worker_memory,
             metrics=metrics,
             probe=probe,
         ),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from interlock.errors import Exit, InterlockError, Problem
 
 CHILD_MODULE = "interlock.cli.child"
 LONGEST_REFUSAL = 1 << 20  # bytes
+OUT_OF_MEMORY = re.compile(r"alloc|MemoryError|os error 1[12]\b")  # EAGAIN of a thread's stack, ENOMEM
 
 
 @dataclass(slots=True)
@@ -28,6 +30,7 @@ class Child:
         admin: Our end of a simulation's side channel.
         asked: Requests sent over it.
         refusal: Memory in which it leaves why it refused to start.
+        memory_bytes: What it may allocate; 0: no bound.
     """
 
     process: subprocess.Popen[bytes]
@@ -35,6 +38,7 @@ class Child:
     admin: socket.socket | None = None
     asked: int = 0
     refusal: int = -1
+    memory_bytes: int = 0
 
     def ask(self, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
         """Asks a simulation for something. Raises `InterlockError` when it cannot answer."""
@@ -57,16 +61,24 @@ class Child:
         """Why a child that ended while starting did so, in its own words where it left any."""
         written = os.pread(self.refusal, LONGEST_REFUSAL, 0)
         if not written:
+            bound = f"; {self._bound()}" if self.memory_bytes else ""
             return InterlockError(
                 code=f"{role}-dead",
                 where=role,
                 got=f"ended with {self.process.returncode} while starting",
-                hint="what it said stands above",
+                hint=f"what it said stands above{bound}",
             )
         said = json.loads(written)
-        return InterlockError(
-            problems=[Problem(**each) for each in said["problems"]], next=said["next"], exit=Exit(said["exit"])
-        )
+        problems = [Problem(**each) for each in said["problems"]]
+        if self.memory_bytes:
+            lacks = [bool(OUT_OF_MEMORY.search(each.sentence())) for each in problems]
+            problems = [
+                replace(each, hint=self._bound()) if it else each for each, it in zip(problems, lacks, strict=True)
+            ]
+        return InterlockError(problems=problems, next=said["next"], exit=Exit(said["exit"]))
+
+    def _bound(self) -> str:
+        return f"it may allocate {self.memory_bytes >> 20} MiB; where that is too little, give --worker-memory more"
 
     def last_words(self, role: str) -> str:
         """How a process ended that had started, in its own words where it left any."""
@@ -97,7 +109,14 @@ class Child:
             self.refusal = -1
 
 
-def start_child(role: str, configuration: dict[str, Any], descriptors: list[int], *, admin: bool = False) -> Child:
+def start_child(
+    role: str,
+    configuration: dict[str, Any],
+    descriptors: list[int],
+    *,
+    admin: bool = False,
+    memory_bytes: int = 0,
+) -> Child:
     """Starts `python -m interlock.cli.child ROLE` with inherited descriptors.
 
     Args:
@@ -105,13 +124,14 @@ def start_child(role: str, configuration: dict[str, Any], descriptors: list[int]
         configuration: Written to its standard input as JSON.
         descriptors: Inherited by it.
         admin: Give it a side channel (simulations only).
+        memory_bytes: What it may allocate; 0: no bound. In force before it loads anything.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if admin else (None, None)
     if theirs is not None:
         configuration = {**configuration, "admin": theirs.fileno()}
         descriptors = [*descriptors, theirs.fileno()]
     refusal = os.memfd_create("refusal", os.MFD_CLOEXEC)
-    configuration = {**configuration, "refusal": refusal}
+    configuration = {**configuration, "refusal": refusal, "memory_bytes": memory_bytes}
     process = subprocess.Popen(
         [sys.executable, "-m", CHILD_MODULE, role],
         stdin=subprocess.PIPE,
@@ -120,7 +140,9 @@ def start_child(role: str, configuration: dict[str, Any], descriptors: list[int]
     )
     if theirs is not None:
         theirs.close()
-    child = Child(process=process, pidfd=os.pidfd_open(process.pid), admin=ours, refusal=refusal)
+    child = Child(
+        process=process, pidfd=os.pidfd_open(process.pid), admin=ours, refusal=refusal, memory_bytes=memory_bytes
+    )
     assert process.stdin is not None
     try:
         process.stdin.write(json.dumps({**configuration, "parent_pid": os.getpid()}).encode())

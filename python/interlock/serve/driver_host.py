@@ -18,6 +18,8 @@ from interlock.serve.links import DriverLinks
 
 HEAD = 4  # mode, kind, running, reserved
 LINGER_NS = 3_000_000_000  # after the supervisor's death: long enough for the drives' own behaviour to be seen
+LOOK_NS = 50_000_000  # longest sleep: a slow robot's driver hears a signal, too
+CLOSE_NS = 5_000_000_000  # and for `stop` and `close`; a driver that hangs in any of its methods ends here
 
 
 def host(driver: Driver, links: DriverLinks, *, joints: int, parent_pid: int, admin: socket.socket | None) -> None:
@@ -40,7 +42,7 @@ def host(driver: Driver, links: DriverLinks, *, joints: int, parent_pid: int, ad
         while True:
             now = _core.monotonic_ns()
             if now < next_ns:
-                if links.command.wait(seen, next_ns - now):
+                if links.command.wait(seen, min(next_ns - now, LOOK_NS)):
                     seen = _write_newest(driver, links, packet, joints, seen)
                 continue
             next_ns = max(next_ns + driver.period_ns, now)

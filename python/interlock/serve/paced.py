@@ -20,6 +20,7 @@ from interlock.errors import InterlockError
 from interlock.runtime.beacon import Beacon
 from interlock.runtime.bound import Bound
 from interlock.serve.children import Child, start_child
+from interlock.serve.limits import read_back, refusal, require_process, require_realtime, worker_memory_bytes
 from interlock.serve.links import DriverLinks, WorkerLinks, flat_descriptors
 from interlock.serve.probes import Endpoint
 
@@ -44,9 +45,11 @@ class PacedOptions:
         header: Facts for the recording's header.
         realtime_priority: SCHED_FIFO priority asked for the control thread, and a little less for driver and worker;
             0: the normal scheduler.
+        realtime_required: Start nothing unless all of that is granted.
         cpu: Core for the control thread.
         dry: Read the robot, send nothing.
         threads: Inference threads of the worker.
+        worker_memory_bytes: What a worker may allocate; None: by its model's size, 0: no bound.
         simulated: The driver is a simulation and answers admin requests.
         metrics: Where numbers are served for Prometheus, see `serve.metrics.listen`; None: nowhere.
         probe: Where snapshots of probes are published, see `serve.probes.listen`; None: nowhere.
@@ -58,9 +61,11 @@ class PacedOptions:
     record_images: Literal["png", "raw", "none"] = "png"
     header: dict[str, Any] = field(default_factory=dict)
     realtime_priority: int = 0
+    realtime_required: bool = False
     cpu: int | None = None
     dry: bool = False
     threads: int = 1
+    worker_memory_bytes: int | None = None
     simulated: bool = False
     metrics: socket.socket | None = None
     probe: Endpoint | None = None
@@ -216,6 +221,8 @@ class PacedRun:
 
     def _start(self) -> None:
         options, bound = self.options, self.bound
+        if options.realtime_required:
+            require_realtime(options.realtime_priority, options.cpu)
         self._driver_links = DriverLinks.create(bound.plan)
         descriptors = self._driver_links.descriptors()
         configuration = {
@@ -225,12 +232,13 @@ class PacedRun:
             "robot_folder": str(bound.robot_folder),
             "plan": bound.plan,
             "rings": descriptors,
-            "realtime_priority": max(options.realtime_priority - BELOW_CONTROL, 0),
+            "realtime_priority": self._priority(1),
         }
         self.driver = start_child("driver", configuration, flat_descriptors(descriptors), admin=options.simulated)
         self._start_worker()
         self._await_worker()
         self._await_state()
+        processes = self._processes_granted()
         self._supervisor = _core.Supervisor(
             bound.plan_json,
             state=self._driver_links.state,
@@ -242,14 +250,17 @@ class PacedRun:
             driver_pidfd=self.driver.pidfd,
             generation=self._generation,
             recording=None if options.recording is None else str(options.recording),
-            header_json=json.dumps(options.header),
+            header_json=json.dumps({**options.header, "processes": processes}),
             record_images=options.record_images,
             realtime_priority=options.realtime_priority,
             cpu=options.cpu,
             dry=options.dry,
             probes=self._probe_ring,
         )
-        self.granted = self._supervisor.start()
+        self.granted = {**self._supervisor.start(), "processes": processes}
+        if options.realtime_required and not self.granted["complete"]:  # granted a moment ago, and no longer
+            self._supervisor.stop()
+            raise refusal(self.granted, options.realtime_priority)
         self._show_facts()
         for role, child in (("driver", self.driver), ("worker", self.worker)):
             self.say(role, "info", f"process {child.process.pid} is ready")
@@ -257,6 +268,17 @@ class PacedRun:
         if options.recording is not None:
             with contextlib.suppress(OSError):  # who cannot be watched runs all the same
                 self._beacon = Beacon.light(options.recording.parent, self._supervisor.status_fd)
+
+    def _priority(self, steps: int) -> int:
+        """Real-time priority so many steps below the control thread's; 0 where none was asked for."""
+        return max(self.options.realtime_priority - steps * BELOW_CONTROL, 0)
+
+    def _processes_granted(self) -> dict[str, Any]:
+        """What the kernel granted driver and worker, read back from it; refused here where all of it is required."""
+        for steps, (role, child) in enumerate((("driver", self.driver), ("worker", self.worker)), 1):
+            if self.options.realtime_required and self._priority(steps) > 0:
+                require_process(role, child.process.pid, self._priority(steps))
+        return {"driver": read_back(self.driver.process.pid), "worker": read_back(self.worker.process.pid)}
 
     def _note_ends(self) -> None:
         """Says once of each process how it ended; that it ended the control thread knows first."""
@@ -318,10 +340,14 @@ class PacedRun:
             "rings": descriptors,
             "generation": self._generation,
             "threads": self.options.threads,
-            "realtime_priority": max(self.options.realtime_priority - 2 * BELOW_CONTROL, 0),
+            "realtime_priority": self._priority(2),
         }
         try:
-            self.worker = start_child("worker", configuration, [*flat_descriptors(descriptors), graph])
+            memory_bytes = self.options.worker_memory_bytes
+            if memory_bytes is None:
+                memory_bytes = worker_memory_bytes(self.bound.plan, self.bound.graph)
+            inherited = [*flat_descriptors(descriptors), graph]
+            self.worker = start_child("worker", configuration, inherited, memory_bytes=memory_bytes)
         finally:
             os.close(graph)
 
