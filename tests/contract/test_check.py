@@ -13,13 +13,18 @@ from interlock.release.check import check, check_texts
 def test_a_pd_policy_says_what_is_enforced_and_why_the_rest_is_not():
     report = check(load_contract(g1_contract()), load_robot(g1_robot()))
     assert report.fits
-    assert report.lines()[:4] == [
+    assert report.lines()[:6] == [
         "g1-velocity fits unitree_g1_29dof: 29 joints by name, rad = rad, 50 Hz",
         "guard will enforce: position, torque, target step, measured velocity, gains",
         (
             "not applicable: velocity, acceleration, jerk (the target is a spring's far end, not a trajectory; "
             "held to arm-like limits a walking policy falls)"
         ),
+        (
+            "not applicable: distance to the measured position "
+            "(the predicted torque bounds how far the target is from where the robot is)"
+        ),
+        "not set: travel within 250 ms, torque rate",
         "missing: nothing",
     ]
 
@@ -73,6 +78,36 @@ def test_a_limit_that_acts_for_no_command_is_refused():
     report = check(load_contract(arm_contract()), load_robot(reasoned))
     assert report.fits
     assert "not applicable: torque (fuse of the supply)" in report.lines()
+
+
+def test_a_limit_that_may_be_left_out_acts_as_soon_as_there_is_a_number():
+    robot = wrong(
+        arm_robot(),
+        (", jerk: 1500", ", jerk: 1500, window_travel: 0.5, distance: 0.3"),
+        (", jerk: assumed", ", jerk: assumed, window_travel: assumed, distance: servo manual"),
+    )
+    report = check(load_contract(arm_contract()), load_robot(robot))
+    assert {each.quantity: each.source for each in report.enforced if each.status == "enforced"}["distance"] == (
+        "servo manual"
+    )
+    assert report.binding is not None
+    limits = report.binding.plan()["limits"]
+    assert limits["window_travel"] == [{"limit": 0.5, "refuse_beyond": 1.0}] * 4
+    assert limits["distance"] == [{"limit": 0.3, "refuse_beyond": 0.6}] * 4
+    assert "torque_rate" not in limits
+    without = check(load_contract(arm_contract()), load_robot(arm_robot()))
+    assert "not set: travel within 250 ms, distance to the measured position" in without.lines()
+
+
+def test_a_limit_that_can_act_for_no_command_is_refused_although_it_may_be_left_out():
+    robot = wrong(
+        arm_robot(),
+        (", jerk: 1500", ", jerk: 1500, torque_rate: 500"),
+        (", jerk: assumed", ", jerk: assumed, torque_rate: assumed"),
+    )
+    assert [each.code for each in check(load_contract(arm_contract()), load_robot(robot)).problems] == [
+        "limit-unenforced"
+    ]
 
 
 def test_unanswered_facts_of_both_files_are_listed_together():

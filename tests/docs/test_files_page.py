@@ -6,7 +6,7 @@ import pytest
 from pages import blocks, coded, table, text_of
 
 from interlock.contract.bind import bind
-from interlock.contract.bind_limits import MAY, NEEDED, REFUSE_BEYOND
+from interlock.contract.bind_limits import MAY, NEEDED, OPTIONAL, REFUSE_BEYOND
 from interlock.contract.model import Contract, Robot
 from interlock.contract.policy_model import Choices
 from interlock.contract.text import load_contract, load_robot
@@ -32,7 +32,7 @@ def parts(text):
 
 def test_the_pair_of_the_page_loads_and_binds():
     binding = bind(load_contract(whole("contract")), load_robot(whole("robot")))
-    assert {line.status for line in binding.enforced} == {"enforced", "not_applicable"}
+    assert {line.status for line in binding.enforced} == {"enforced", "not_applicable", "not_set"}
 
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS, ids=lambda each: getattr(each, "line", each))
@@ -59,9 +59,10 @@ def test_the_table_of_choices_has_them_all():
 
 
 def test_the_table_of_limits_is_what_binding_demands():
-    for kind, held, request, _ in table(TEXT, "kind", "always held"):
+    for kind, held, request, numbered, _ in table(TEXT, "kind", "always held"):
         assert tuple(coded(held)) == NEEDED[coded(kind)[0]]
         assert tuple(coded(request)) == MAY[coded(kind)[0]]
+        assert tuple(coded(numbered)) == OPTIONAL[coded(kind)[0]]
 
 
 def test_the_defaults_of_refuse_beyond_are_the_programs():

@@ -59,6 +59,12 @@ codes! {
     MeasuredVelocity = 26, "measured-velocity";
     /// Gain above the robot's maximum.
     Gain = 27, "gain";
+    /// Net travel within 250 ms.
+    WindowTravel = 28, "window-travel";
+    /// Commanded position too far from the measured one.
+    Distance = 29, "distance";
+    /// Change of torque per second.
+    TorqueRate = 30, "torque-rate";
     /// Worker process ended.
     WorkerDead = 40, "worker-dead";
     /// Worker missed its deadline.

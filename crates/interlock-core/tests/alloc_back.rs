@@ -14,7 +14,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use interlock_core::mode::{Event, Mode};
-use interlock_core::plan::{AfterMove, Behaviour, Interpolate, Plan};
+use interlock_core::plan::{AfterMove, Behaviour, Bound, Interpolate, Plan};
 use interlock_core::sample::{Chunk, Sample};
 use interlock_core::supervisor::{Readiness, Supervisor};
 
@@ -109,7 +109,14 @@ fn no_tick_and_no_event_allocates() {
     walker.start.within_pos = vec![3.0; 12];
     let mut host = walker.clone();
     host.command.host_pd = true;
-    for plan in [arm, walker, host] {
+    let bounds = |limit: f64, n: usize| Some(vec![Bound { limit, refuse_beyond: 1e4 * limit }; n]);
+    let mut all = [arm.clone(), walker.clone()];
+    for plan in &mut all {
+        plan.limits.window_travel = bounds(1.0, plan.joints.names.len());
+    }
+    all[0].limits.distance = bounds(1.0, 6);
+    all[1].limits.torque_rate = bounds(1e4, 12);
+    for plan in [arm, walker, host].into_iter().chain(all) {
         let (calls, modes) = live(&plan);
         assert_eq!(calls, 0);
         for mode in [Mode::Idle, Mode::Armed, Mode::Running, Mode::Stopping, Mode::Holding] {

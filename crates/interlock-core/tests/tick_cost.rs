@@ -127,6 +127,13 @@ fn what_a_tick_costs() {
     guard_cost("guard, position, 12 joints, 2 ms, smooth", &arm(12, 2), smooth);
     guard_cost("guard, position, 12 joints, 1 ms, every limit", &arm(12, 1), violent);
     guard_cost("guard, position, 12 joints, 5 ms, every limit", &arm(12, 5), violent);
+    let bounds = |limit: f64, n: usize| Some(vec![Bound { limit, refuse_beyond: 1e6 * limit }; n]);
+    let mut all = arm(12, 1);
+    (all.limits.window_travel, all.limits.distance) = (bounds(0.4, 12), bounds(0.5, 12));
+    guard_cost("guard, position, 12 joints, 1 ms, also travel and distance", &all, violent);
+    let mut all = plans::walker(29);
+    (all.limits.window_travel, all.limits.torque_rate) = (bounds(0.4, 29), bounds(2000.0, 29));
+    guard_cost("guard, PD, 29 joints, also travel and torque rate", &all, walk);
     guard_cost("guard, PD, 12 joints", &plans::walker(12), walk);
     guard_cost("guard, PD, 29 joints", &plans::walker(29), walk);
     whole_tick_cost("observe and act, position, 12 joints, 5 ms", &arm(12, 5));

@@ -15,7 +15,15 @@ NEEDED = {
     "torque": ("torque", "vel_measured"),
 }
 MAY = {"position": (), "position_pd": (), "velocity": ("jerk",), "torque": ("pos",)}
-ALL = ("pos", "vel", "acc", "jerk", "torque", "target_step", "vel_measured")
+# Held to as soon as the robot file gives a number.
+OPTIONAL = {
+    "position": ("window_travel", "distance"),
+    "position_pd": ("window_travel", "torque_rate"),
+    "velocity": ("window_travel",),
+    "torque": ("torque_rate",),
+}
+EVER_OPTIONAL = ("window_travel", "distance", "torque_rate")
+ALL = ("pos", "vel", "acc", "jerk", "torque", "target_step", "vel_measured", *EVER_OPTIONAL)
 
 # Multiples of the limit (of the whole range for pos) beyond which nothing is limited but refused: choices, printed.
 REFUSE_BEYOND = {
@@ -26,6 +34,9 @@ REFUSE_BEYOND = {
     "torque": 4.0,
     "target_step": 4.0,
     "vel_measured": 1.5,
+    "window_travel": 2.0,
+    "distance": 2.0,
+    "torque_rate": 4.0,
 }
 
 _SPRING = "the target is a spring's far end, not a trajectory; held to arm-like limits a walking policy falls"
@@ -33,13 +44,17 @@ REASONS = {
     ("position", "torque"): "the drive closes its own loop and bounds its own torque",
     ("position", "target_step"): "velocity and acceleration bound the trajectory",
     ("position", "vel_measured"): "the velocity of the trajectory is bounded",
+    ("position", "torque_rate"): "the drive closes its own loop and bounds its own torque",
     ("position", "gains"): "the drive has its own",
     ("position_pd", "vel"): _SPRING,
     ("position_pd", "acc"): _SPRING,
     ("position_pd", "jerk"): _SPRING,
+    ("position_pd", "distance"): "the predicted torque bounds how far the target is from where the robot is",
     ("velocity", "torque"): "the drive closes its own loop and bounds its own torque",
     ("velocity", "target_step"): "there is no position target",
     ("velocity", "vel_measured"): "the commanded velocity is bounded",
+    ("velocity", "distance"): "there is no position target",
+    ("velocity", "torque_rate"): "the drive closes its own loop and bounds its own torque",
     ("velocity", "jerk"): "not asked for by the robot file",
     ("velocity", "gains"): "the drive has its own",
     ("torque", "pos"): "not asked for by the robot file",
@@ -47,20 +62,26 @@ REASONS = {
     ("torque", "acc"): "there is no trajectory",
     ("torque", "jerk"): "there is no trajectory",
     ("torque", "target_step"): "there is no position target",
+    ("torque", "window_travel"): "there is no position target",
+    ("torque", "distance"): "there is no position target",
     ("torque", "gains"): "there is no PD law",
 }
+NOT_SET = "the robot file gives no number"
 _ROW_OF = {"vel_measured": "vel"}
 
 
 def bind_limits(scope: Scope, kind: str) -> dict[str, Any]:
     """The plan's `limits`, robot order, SI; quantities that do not apply are None."""
     enforce = _enforced(scope, kind)
-    limits: dict[str, Any] = dict.fromkeys((*ALL, "kp_max", "kd_max"))
+    limits: dict[str, Any] = dict.fromkeys((*(each for each in ALL if each not in EVER_OPTIONAL), "kp_max", "kd_max"))
     for quantity in ALL:
+        written = _block(scope, kind).get("not_applicable", {}).get(quantity)
         if quantity in enforce:
             limits[quantity] = _bound(scope, kind, quantity)
+        elif quantity in OPTIONAL[kind] and written is None:
+            scope.enforced.append(LimitLine(quantity=quantity, status="not_set", reason=NOT_SET))
         else:
-            reason = _block(scope, kind).get("not_applicable", {}).get(quantity) or REASONS[kind, quantity]
+            reason = written or REASONS[kind, quantity]
             scope.enforced.append(LimitLine(quantity=quantity, status="not_applicable", reason=reason))
     _bind_gains(scope, kind, limits)
     _check_written(scope)
@@ -74,16 +95,21 @@ def _block(scope: Scope, kind: str) -> dict[str, Any]:
 def _enforced(scope: Scope, kind: str) -> tuple[str, ...]:
     block = _block(scope, kind)
     wanted = tuple(block.get("enforce", NEEDED[kind]))
+    optional = tuple(
+        each
+        for each in OPTIONAL[kind]
+        if each in wanted or (each in scope.r.limits and each not in block.get("not_applicable", {}))
+    )
     place = scope.robot.where(f"limits_for_{kind}", "enforce")
     for quantity in wanted:
-        if quantity not in NEEDED[kind] and quantity not in MAY[kind]:
-            expected = ", ".join((*NEEDED[kind], *MAY[kind]))
+        if quantity not in (*NEEDED[kind], *MAY[kind], *OPTIONAL[kind]):
+            expected = ", ".join((*NEEDED[kind], *MAY[kind], *OPTIONAL[kind]))
             scope.refuse("limit-not-for-kind", place, expected=expected, got=quantity)
     for quantity in NEEDED[kind]:
         if quantity not in wanted:
             expected = f"{quantity}: a {kind} command is always held to it"
             scope.refuse("limit-missing", place, expected=expected, got="not enforced")
-    return tuple(dict.fromkeys((*NEEDED[kind], *(each for each in wanted if each in MAY[kind]))))
+    return tuple(dict.fromkeys((*NEEDED[kind], *(each for each in wanted if each in MAY[kind]), *optional)))
 
 
 def _bound(scope: Scope, kind: str, quantity: str) -> list[dict[str, float]] | None:
@@ -113,7 +139,7 @@ def _bound(scope: Scope, kind: str, quantity: str) -> list[dict[str, float]] | N
 
 
 def _si_factors(scope: Scope, quantity: str) -> list[float]:
-    if quantity in ("torque", "target_step"):
+    if quantity in ("torque", "target_step", "torque_rate"):
         return [1.0] * scope.n
     return [si_per(unit) for unit in scope.r.unit]
 
@@ -204,7 +230,7 @@ def _check_written(scope: Scope) -> None:
     acting: set[str] = set()
     for kind in kinds:
         block = _block(scope, kind)
-        wanted = {*NEEDED[kind], *block.get("enforce", ())}
+        wanted = {*NEEDED[kind], *OPTIONAL[kind], *block.get("enforce", ())}
         acting |= {_ROW_OF.get(each, each) for each in wanted} | set(block.get("not_applicable", ()))
         if kind == "position_pd":
             acting |= {"kp_max", "kd_max"}

@@ -36,14 +36,14 @@ class LimitLine:
     """What happens to one quantity.
 
     Attributes:
-        quantity: pos, vel, acc, jerk, torque, target_step, vel_measured, gains.
-        status: What the guard does about it.
+        quantity: pos, vel, acc, jerk, torque, target_step, vel_measured, window_travel, distance, torque_rate, gains.
+        status: What the guard does about it. `not_set`: it could, and the robot file gives no number.
         reason: Why it is not applicable, or what is missing.
         source: Where an enforced number comes from.
     """
 
     quantity: str
-    status: Literal["enforced", "not_applicable", "missing"]
+    status: Literal["enforced", "not_applicable", "not_set", "missing"]
     reason: str = ""
     source: str = ""
 

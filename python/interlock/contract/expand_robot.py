@@ -14,7 +14,7 @@ from interlock.contract.rows import expand_rows
 from interlock.contract.units import per_time
 from interlock.errors import InterlockError, Problem
 
-SCALAR_LIMITS = ("vel", "acc", "jerk", "torque", "kp_max", "kd_max")
+SCALAR_LIMITS = ("vel", "acc", "jerk", "torque", "kp_max", "kd_max", "window_travel", "distance", "torque_rate")
 KINDS = ("position", "position_pd", "velocity", "torque")
 CAUSES = ("policy_lost", "goal_lost", "on_exit")
 ASSUMED = "assumed"
@@ -44,7 +44,7 @@ def _expand(robot: Robot, problems: list[Problem]) -> RobotX:
     if rows is not None and all(row.pos is not None for row in rows):
         limits["pos"] = tuple(row.pos for row in rows)
     for quantity in SCALAR_LIMITS:
-        values = column(rows, quantity, units.factor[quantity])
+        values = column(rows, quantity, units.factor.get(quantity, 1.0))
         if values is not None:
             limits[quantity] = values
     _check_sources(robot, used, problems)

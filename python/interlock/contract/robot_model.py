@@ -34,7 +34,18 @@ from interlock.contract.policy_model import Zero
 ROBOT_SCHEMA = "interlock.robot/1"
 
 Kind = Literal["position", "position_pd", "velocity", "torque"]
-Quantity = Literal["pos", "vel", "acc", "jerk", "torque", "target_step", "vel_measured"]
+Quantity = Literal[
+    "pos",
+    "vel",
+    "acc",
+    "jerk",
+    "torque",
+    "target_step",
+    "vel_measured",
+    "window_travel",
+    "distance",
+    "torque_rate",
+]
 
 
 class Paced(Part):
@@ -132,13 +143,21 @@ class Camera(Paced):
 
 
 class RobotRow(Part):
-    """Limits of one joint. All are magnitudes, but for `pos`."""
+    """Limits of one joint. All are magnitudes, but for `pos`.
+
+    `window_travel` (between any two commands less than 250 ms apart) and `distance` (between command and measured
+    position) are in the joint's unit of position, `torque_rate` in its unit of torque per second; all three may be left
+    out.
+    """
 
     pos: Range | None = None
     vel: Positive | None = None
     acc: Positive | None = None
     jerk: Positive | None = None
     torque: Positive | None = None
+    window_travel: Positive | None = None
+    distance: Positive | None = None
+    torque_rate: Positive | None = None
     kp_max: NotNegative | None = None
     kd_max: NotNegative | None = None
 
@@ -174,6 +193,9 @@ class RefuseBeyond(Part):
     target_step_ratio: AtLeastOne | None = None
     target_step_rad: Positive | None = None
     vel_measured_ratio: AtLeastOne | None = None
+    window_travel_ratio: AtLeastOne | None = None
+    distance_ratio: AtLeastOne | None = None
+    torque_rate_ratio: AtLeastOne | None = None
 
     @model_validator(mode="after")
     def _one_each(self) -> RefuseBeyond:

@@ -21,6 +21,9 @@ WORDS = {
     "torque": "torque",
     "target_step": "target step",
     "vel_measured": "measured velocity",
+    "window_travel": "travel within 250 ms",
+    "distance": "distance to the measured position",
+    "torque_rate": "torque rate",
     "gains": "gains",
 }
 
@@ -186,7 +189,7 @@ def _conversion_lines(binding: Binding) -> list[str]:
 
 
 def _guard_lines(enforced: Iterable[LimitLine]) -> list[str]:
-    by_status: dict[str, list[LimitLine]] = {"enforced": [], "not_applicable": [], "missing": []}
+    by_status: dict[str, list[LimitLine]] = {"enforced": [], "not_applicable": [], "not_set": [], "missing": []}
     for each in enforced:
         by_status[each.status].append(each)
     if not any(by_status.values()):
@@ -196,6 +199,8 @@ def _guard_lines(enforced: Iterable[LimitLine]) -> list[str]:
     for each in by_status["not_applicable"]:
         reasons.setdefault(each.reason, []).append(WORDS[each.quantity])
     shown.extend(f"not applicable: {', '.join(words)} ({reason})" for reason, words in reasons.items())
+    if by_status["not_set"]:
+        shown.append("not set: " + ", ".join(WORDS[each.quantity] for each in by_status["not_set"]))
     missing = [f"{WORDS[each.quantity]} ({each.reason})" for each in by_status["missing"]]
     shown.append(f"missing: {', '.join(missing) or 'nothing'}")
     return shown

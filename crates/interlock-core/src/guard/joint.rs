@@ -1,6 +1,7 @@
 //! One joint's commanded motion and the promise that it can always be stopped inside its limits.
 
 use super::brake::{within, Authority, Brake};
+use super::window::Window;
 use crate::code::Code;
 use crate::plan::{Bound, Limits, Range};
 
@@ -22,6 +23,9 @@ pub(super) struct Joint {
     pub hi: f64,
     pub vel: f64,
     pub acc: f64,
+    pub travel: Window,
+    /// Largest distance of the command from the measured position, rad.
+    distance: f64,
     /// Policy period, s: what is wanted is a demand to be there within one.
     period: f64,
     refuse: Refuse,
@@ -37,6 +41,38 @@ struct Refuse {
     vel: f64,
     acc: f64,
     jerk: f64,
+    distance: f64,
+}
+
+/// Where a joint has to stay, and which limit says so on either side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reach {
+    pub lo: f64,
+    pub hi: f64,
+    lo_code: Code,
+    hi_code: Code,
+}
+
+impl Reach {
+    pub fn new(lo: f64, hi: f64) -> Self {
+        Reach { lo, hi, lo_code: Code::Position, hi_code: Code::Position }
+    }
+
+    /// The part of it that another limit leaves.
+    pub fn and(self, (lo, hi): (f64, f64), code: Code) -> Self {
+        let (lo, lo_code) = if lo > self.lo { (lo, code) } else { (self.lo, self.lo_code) };
+        let (hi, hi_code) = if hi < self.hi { (hi, code) } else { (self.hi, self.hi_code) };
+        Reach { lo, hi, lo_code, hi_code }
+    }
+
+    /// The limit that ends it towards the sign of `side`.
+    pub fn code(&self, side: f64) -> Code {
+        if side < 0.0 {
+            self.lo_code
+        } else {
+            self.hi_code
+        }
+    }
 }
 
 impl Joint {
@@ -54,6 +90,8 @@ impl Joint {
                     let free = Bound { limit: otherwise, refuse_beyond: f64::INFINITY };
                     bounds.as_ref().and_then(|all| all.get(index)).copied().unwrap_or(free)
                 };
+                let distance = bound(&limits.distance, f64::INFINITY);
+                let travel = limits.window_travel.as_ref().and_then(|all| all.get(index)).copied();
                 let vel = bound(&limits.vel, FAR);
                 let acc = bound(&limits.acc, 2.0 * vel.limit / h);
                 let jerk = bound(&limits.jerk, 2.0 * acc.limit / h);
@@ -63,6 +101,8 @@ impl Joint {
                     hi: range.hi - MARGIN,
                     vel: vel.limit,
                     acc: acc.limit,
+                    travel: Window::new(travel, h),
+                    distance: distance.limit,
                     period,
                     refuse: Refuse {
                         lo: range.refuse_lo,
@@ -70,6 +110,7 @@ impl Joint {
                         vel: vel.refuse_beyond,
                         acc: acc.refuse_beyond,
                         jerk: jerk.refuse_beyond,
+                        distance: distance.refuse_beyond,
                     },
                     p: 0.0,
                     v: 0.0,
@@ -85,6 +126,12 @@ impl Joint {
         self.p = within(position, self.lo, self.hi);
         self.v = 0.0;
         self.a = 0.0;
+        self.travel.start(self.p);
+    }
+
+    /// Policy period, s.
+    pub fn period(&self) -> f64 {
+        self.period
     }
 
     pub fn is_at_rest(&self) -> bool {
@@ -118,11 +165,35 @@ impl Joint {
 
     /// The first limit whose `refuse_beyond` a demand for `position` exceeds. The way from the last command to it is a
     /// demand on one policy period, not on one tick: a policy whose actions stand between ticks asks for steps.
-    pub fn refuses(&self, position: f64) -> Option<Code> {
-        if self.refuses_position(position) {
-            return Some(Code::Position);
+    ///
+    /// A joint whose distance to the command is limited must have been measured.
+    pub fn refuses(&self, position: f64, measured: f64) -> Option<Code> {
+        let is_away = |from: f64| (from - measured).abs() > self.refuse.distance;
+        if self.distance < f64::INFINITY && !measured.is_finite() {
+            Some(Code::NotFinite)
+        } else if self.refuses_position(position) {
+            Some(Code::Position)
+        } else if let Some(code) = self.refuses_velocity((position - self.p) / self.period) {
+            Some(code)
+        } else if self.travel.refuses(position) {
+            Some(Code::WindowTravel)
+        } else if is_away(position) || is_away(self.p) {
+            Some(Code::Distance)
+        } else {
+            None
         }
-        self.refuses_velocity((position - self.p) / self.period)
+    }
+
+    /// Where the next position and the braking path behind it have to stay. Where the robot itself moved away from the
+    /// command, the command may come back to it, but go no further.
+    pub fn reach(&self, measured: f64) -> Reach {
+        let reach = Reach::new(self.lo, self.hi).and(self.travel.bounds(), Code::WindowTravel);
+        if measured.is_finite() {
+            let around = ((measured - self.distance).min(self.p), (measured + self.distance).max(self.p));
+            reach.and(around, Code::Distance)
+        } else {
+            reach
+        }
     }
 
     /// The accelerations that jerk, acceleration and velocity limits leave for the next tick. Never empty: ramping the
@@ -142,12 +213,13 @@ impl Joint {
 
     /// Whether the braking path from a state stays inside `[lo, hi]`.
     pub fn stops_inside(&self, p: f64, v: f64, a: f64, lo: f64, hi: f64) -> bool {
-        let clearly = |side: f64| self.brake.reach(v, a, self.acc, side);
-        if p + clearly(1.0) <= hi && p - clearly(-1.0) >= lo {
+        let span = self.travel.limit();
+        let (ahead, behind) = (self.brake.reach(v, a, self.acc, 1.0), self.brake.reach(v, a, self.acc, -1.0));
+        if p + ahead <= hi && p - behind >= lo && ahead + behind <= span {
             return true;
         }
         let extent = self.brake.extent(v, a, self.authority());
-        p + extent.max <= hi && p + extent.min >= lo
+        p + extent.max <= hi && p + extent.min >= lo && extent.max - extent.min <= span
     }
 
     /// `wanted` if braking stays possible after it, else the nearest acceleration towards the braking rule after which

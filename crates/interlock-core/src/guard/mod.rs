@@ -2,7 +2,8 @@
 //!
 //! The list, in order: generation and sequence, finite (before any clamp), dimension, freshness of the measured state,
 //! validity of the chunk, and then, as far as they apply to the kind of command: position, velocity, acceleration, jerk,
-//! torque, target step, measured velocity, gains. Between a `limit` and its `refuse_beyond` the command is limited and
+//! torque, torque rate, travel within a window, distance to the measured position, target step, measured velocity, gains.
+//! Between a `limit` and its `refuse_beyond` the command is limited and
 //! the list goes on; the first refusal ends it, nothing of the command is used, and the caller sends the safe behaviour's
 //! next motion in the same tick. A command for several joints goes out whole or not at all.
 
@@ -14,6 +15,7 @@ mod safe_command;
 mod torque;
 mod trajectory;
 mod velocity;
+mod window;
 
 use crate::code::Code;
 use crate::mode::Mode;
@@ -108,7 +110,7 @@ impl Guard {
             CommandKind::Position => Law::Position(Trajectory::new(limits, n, h, period)),
             CommandKind::PositionPd => Law::PositionPd,
             CommandKind::Velocity => Law::Velocity(Speeds::new(limits, n, h, period)),
-            CommandKind::Torque => Law::Torque(Torques::new(limits, n)),
+            CommandKind::Torque => Law::Torque(Torques::new(limits, n, h, period)),
         };
         let with_sag = |range: &crate::plan::Range| {
             let sag = SAG * (range.hi - range.lo);
@@ -172,7 +174,7 @@ impl Guard {
         self.is_at_rest = false;
         let sample = situation.sample;
         match &mut self.law {
-            Law::Position(trajectory) => trajectory.follow(target, &mut ruling),
+            Law::Position(trajectory) => trajectory.follow(&sample.pos, target, &mut ruling),
             Law::PositionPd => self.springs.follow(sample, target, true, &mut ruling),
             Law::Velocity(speeds) => speeds.follow(&sample.pos, target, &mut ruling),
             Law::Torque(torques) => torques.follow(&sample.vel, target, &mut ruling),
@@ -210,7 +212,7 @@ impl Guard {
             return Some((Code::NoValidAction, None));
         }
         let refused = match &self.law {
-            Law::Position(trajectory) => trajectory.refusal(target),
+            Law::Position(trajectory) => trajectory.refusal(&sample.pos, target),
             Law::PositionPd => self.springs.refusal(sample, target),
             Law::Velocity(speeds) => speeds.refusal(&sample.pos, target),
             Law::Torque(torques) => torques.refusal(&sample.vel, target),
@@ -226,7 +228,7 @@ impl Guard {
             (Motion::Off, _) => Fill::Off,
             (Motion::Damp(kd), Law::PositionPd | Law::Torque(_)) => Fill::Damping(kd),
             (Motion::Toward(target), Law::Position(trajectory)) => {
-                trajectory.follow(target, &mut ruling);
+                trajectory.follow(&sample.pos, target, &mut ruling);
                 Fill::Law
             }
             (Motion::Toward(target), Law::PositionPd | Law::Torque(_)) => {
@@ -301,6 +303,7 @@ impl Guard {
             }
             (Fill::Law, Law::Torque(torques)) => {
                 torques.write(&mut command.torque);
+                self.springs.feel(&command.torque);
                 stay(&mut command.target, sample);
                 Wire::Torque
             }
@@ -316,6 +319,9 @@ impl Guard {
                 }
             }
         };
+        if let Law::Torque(torques) = &mut self.law {
+            torques.feel(&command.torque);
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! PD targets: the far end of a spring, bounded by what the spring does.
 //!
-//! Bounds in order: position range, predicted torque `kp * (target - q) - kd * dq`, target step per policy period. They
-//! are intersected; where they do not meet, torque wins over position and position over step, because torque is what
-//! the robot feels. Torque is limited by moving the target, every tick anew from what is measured.
+//! Bounds in order: position range, predicted torque `kp * (target - q) - kd * dq` and its change since the last tick,
+//! travel of the target within a window, target step per policy period. They are intersected; where they do not meet,
+//! torque wins over position, position over travel and travel over step, because torque is what the robot feels. Torque
+//! is limited by moving the target, every tick anew from what is measured.
 
 use super::brake::within;
 use super::ruling::Ruling;
+use super::window::Window;
 use crate::code::Code;
 use crate::plan::{Bound, Plan};
 use crate::sample::Sample;
@@ -34,7 +36,16 @@ struct Spring {
     torque: Bound,
     step: Bound,
     vel_measured: Bound,
+    /// Largest change of the predicted torque in one tick, N*m.
+    ramp: f64,
+    /// Refused change of torque per second, N*m/s.
+    refuse_rate: f64,
+    /// Policy period, s.
+    period: f64,
+    travel: Window,
     is_too_stiff: bool,
+    /// Torque at the last command, predicted from what was measured then, N*m.
+    felt: f64,
     /// The target sent last.
     target: f64,
     /// The target sent at the last policy period's start, brought into the range: steps count from it.
@@ -66,6 +77,7 @@ impl Springs {
         let most = |gains: &Option<Vec<f64>>, index: usize| {
             gains.as_ref().and_then(|all| all.get(index)).copied().unwrap_or(f64::INFINITY)
         };
+        let (h, period) = (super::seconds(plan.timing.tick_ns), super::seconds(plan.period_ns()));
         let gain = |gains: &[f64], index: usize| gains.get(index).copied().unwrap_or(0.0);
         let joint = |index: usize| {
             let (kp, kd) = (gain(&plan.command.kp, index), gain(&plan.command.kd, index));
@@ -80,6 +92,11 @@ impl Springs {
                 torque: bound(&limits.torque, index),
                 step: bound(&limits.target_step, index),
                 vel_measured: bound(&limits.vel_measured, index),
+                ramp: bound(&limits.torque_rate, index).limit * h,
+                refuse_rate: bound(&limits.torque_rate, index).refuse_beyond,
+                period,
+                travel: Window::new(limits.window_travel.as_ref().and_then(|all| all.get(index)).copied(), h),
+                felt: 0.0,
                 is_too_stiff: kp > most(&limits.kp_max, index) || kd > most(&limits.kd_max, index),
                 target: 0.0,
                 anchor: 0.0,
@@ -97,6 +114,8 @@ impl Springs {
             joint.target = within(position, joint.lo, joint.hi);
             joint.anchor = joint.target;
             joint.wanted = joint.target;
+            joint.felt = 0.0;
+            joint.travel.start(joint.target);
         }
     }
 
@@ -141,6 +160,13 @@ impl Springs {
         }
     }
 
+    /// What the robot feels now, from elsewhere: changes of torque are counted from it.
+    pub fn feel(&mut self, torque: &[f64]) {
+        for (joint, torque) in self.joints.iter_mut().zip(torque) {
+            joint.felt = within(*torque, -joint.torque.limit, joint.torque.limit);
+        }
+    }
+
     pub fn write(&self, target: &mut [f64], kp: &mut [f64], kd: &mut [f64]) {
         for (((joint, target), kp), kd) in self.joints.iter().zip(target).zip(kp).zip(kd) {
             *target = joint.target;
@@ -158,10 +184,12 @@ impl Springs {
     }
 
     /// Damping of each joint such that its torque stays inside the limit; returns whether a limit acted, per joint.
-    pub fn write_damping(&self, sample: &Sample, kd: &[f64], out: &mut [f64], ruling: &mut Ruling) {
-        let joints = self.joints.iter().zip(measured(sample)).zip(kd).zip(out);
+    /// Damping answers the robot's own motion at once: its torque may change at any rate.
+    pub fn write_damping(&mut self, sample: &Sample, kd: &[f64], out: &mut [f64], ruling: &mut Ruling) {
+        let joints = self.joints.iter_mut().zip(measured(sample)).zip(kd).zip(out);
         for (index, (((joint, measured), kd), out)) in joints.enumerate() {
             *out = joint.damped(measured, *kd);
+            joint.felt = measured.map_or(joint.felt, |measured| -*out * measured.dq);
             if *out < *kd {
                 ruling.limit(Code::Torque, index);
             }
@@ -174,11 +202,17 @@ impl Spring {
         let target = within(wanted, self.lo, self.hi);
         let predicted = self.kp * (target - measured.q) - self.kd * measured.dq;
         let is_outside = |target: f64| target < self.refuse_lo || target > self.refuse_hi;
-        let feasible = self.nearest_feasible(measured, target);
+        let near = |(low, high): (f64, f64)| within(target, low, high);
+        let (torque, feasible) = (near(self.feasible(measured)), near(self.gradual(measured)));
+        let rate = (predicted - self.felt).abs() / self.period;
         if is_outside(wanted) {
             Some(Code::Position)
-        } else if predicted.abs() > self.torque.refuse_beyond || is_outside(feasible) {
+        } else if predicted.abs() > self.torque.refuse_beyond || is_outside(torque) {
             Some(Code::Torque)
+        } else if (self.kp >= NO_SPRING && rate > self.refuse_rate) || is_outside(feasible) {
+            Some(Code::TorqueRate)
+        } else if self.travel.refuses(target) {
+            Some(Code::WindowTravel)
         } else if (wanted - self.wanted).abs() > self.step.refuse_beyond {
             Some(Code::TargetStep)
         } else if measured.dq.abs() > self.vel_measured.refuse_beyond {
@@ -192,17 +226,23 @@ impl Spring {
 
     /// Targets whose predicted torque is inside the limit.
     fn feasible(&self, measured: Measured) -> (f64, f64) {
+        self.targets(measured, -self.torque.limit, self.torque.limit)
+    }
+
+    /// Those of them whose torque changes no faster than it may since the last command. Never empty: what was felt was
+    /// inside the limit.
+    fn gradual(&self, measured: Measured) -> (f64, f64) {
+        let most = self.torque.limit;
+        self.targets(measured, (self.felt - self.ramp).max(-most), (self.felt + self.ramp).min(most))
+    }
+
+    /// Targets whose predicted torque lies in `[low, high]`; any, for a joint without stiffness.
+    fn targets(&self, measured: Measured, low: f64, high: f64) -> (f64, f64) {
         if self.kp < NO_SPRING {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
         let relaxed = measured.q + self.kd * measured.dq / self.kp;
-        let reach = self.torque.limit / self.kp;
-        (relaxed - reach, relaxed + reach)
-    }
-
-    fn nearest_feasible(&self, measured: Measured, target: f64) -> f64 {
-        let (low, high) = self.feasible(measured);
-        within(target, low, high)
+        (relaxed + low / self.kp, relaxed + high / self.kp)
     }
 
     fn damped(&self, measured: Option<Measured>, kd: f64) -> f64 {
@@ -223,14 +263,24 @@ impl Spring {
         ruling: &mut Ruling,
     ) {
         let in_range = within(wanted, self.lo, self.hi);
-        let (low, high) = measured.map_or((f64::NEG_INFINITY, f64::INFINITY), |measured| self.feasible(measured));
+        let free = (f64::NEG_INFINITY, f64::INFINITY);
+        let (low, high) = measured.map_or(free, |measured| self.feasible(measured));
         let in_torque = within(in_range, low, high);
+        let gradual = measured.map_or(free, |measured| self.gradual(measured));
+        let in_rate = within(in_torque, gradual.0, gradual.1);
+        let travel = self.travel.bounds();
+        let in_travel = within(in_rate, travel.0, travel.1);
         let step = if counts_steps { self.step.limit } else { f64::INFINITY };
-        let in_step = within(in_torque, self.anchor - step, self.anchor + step);
-        // The step bound may not bring back what position or torque took away: of the first two the nearest point wins.
-        let (low, high) = meet((self.lo, self.hi), (low, high));
+        let in_step = within(in_travel, self.anchor - step, self.anchor + step);
+        // A bound may not bring back what one before it took away: of those the nearest point wins.
+        let (low, high) = meet(travel, meet((self.lo, self.hi), gradual));
         self.target = within(in_step, low, high);
+        self.travel.push(self.target);
         self.damping = if self.kp < NO_SPRING { self.damped(measured, self.kd) } else { self.kd };
+        if let Some(measured) = measured {
+            let predicted = self.kp * (self.target - measured.q) - self.damping * measured.dq;
+            self.felt = within(predicted, -self.torque.limit, self.torque.limit);
+        }
 
         if (in_range - wanted).abs() > SAME {
             ruling.limit(Code::Position, index);
@@ -238,7 +288,13 @@ impl Spring {
         if (in_torque - in_range).abs() > SAME || self.damping < self.kd {
             ruling.limit(Code::Torque, index);
         }
-        if (self.target - in_torque).abs() > SAME {
+        if (in_rate - in_torque).abs() > SAME {
+            ruling.limit(Code::TorqueRate, index);
+        }
+        if (in_travel - in_rate).abs() > SAME && (self.target - in_rate).abs() > SAME {
+            ruling.limit(Code::WindowTravel, index);
+        }
+        if (in_step - in_travel).abs() > SAME && (self.target - in_travel).abs() > SAME {
             ruling.limit(Code::TargetStep, index);
         }
         if measured.is_some_and(|measured| measured.dq.abs() > self.vel_measured.limit) {
@@ -269,6 +325,11 @@ mod tests {
             torque: FREE,
             step: FREE,
             vel_measured: FREE,
+            ramp: f64::INFINITY,
+            refuse_rate: f64::INFINITY,
+            period: 0.01,
+            travel: Window::new(None, 0.01),
+            felt: 0.0,
             is_too_stiff: false,
             target: 0.0,
             anchor: 0.0,

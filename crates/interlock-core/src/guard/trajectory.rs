@@ -1,4 +1,5 @@
-//! Position commands: a trajectory bounded in position, velocity, acceleration and jerk that can always brake in time.
+//! Position commands: a trajectory bounded in position, velocity, acceleration, jerk, travel within a window and distance
+//! to where the robot is, that can always brake in time.
 //!
 //! A wanted position that keeps every limit goes out as it is. Otherwise the joint goes after it as fast as the limits
 //! allow without running past it: it heads for the point where braking, seen from the moving target, ends on the target.
@@ -48,17 +49,17 @@ impl Trajectory {
     }
 
     /// The first limit, in the guard's order, that the wanted positions exceed beyond refusal.
-    pub fn refusal(&self, wanted: &[f64]) -> Option<(Code, usize)> {
-        let refused = |(index, (follower, wanted)): (usize, (&Follower, &f64))| {
-            follower.joint.refuses(*wanted).map(|code| (code, index))
+    pub fn refusal(&self, measured: &[f64], wanted: &[f64]) -> Option<(Code, usize)> {
+        let refused = |(index, ((follower, wanted), measured)): (usize, ((&Follower, &f64), &f64))| {
+            follower.joint.refuses(*wanted, *measured).map(|code| (code, index))
         };
-        self.joints.iter().zip(wanted).enumerate().filter_map(refused).min()
+        self.joints.iter().zip(wanted).zip(measured).enumerate().filter_map(refused).min()
     }
 
     /// Moves every joint towards its wanted position.
-    pub fn follow(&mut self, wanted: &[f64], ruling: &mut Ruling) {
-        for (index, (follower, wanted)) in self.joints.iter_mut().zip(wanted).enumerate() {
-            follower.follow(*wanted, index, ruling);
+    pub fn follow(&mut self, measured: &[f64], wanted: &[f64], ruling: &mut Ruling) {
+        for (index, ((follower, wanted), measured)) in self.joints.iter_mut().zip(wanted).zip(measured).enumerate() {
+            follower.follow(*measured, *wanted, index, ruling);
         }
     }
 
@@ -66,6 +67,7 @@ impl Trajectory {
     pub fn stop(&mut self) -> bool {
         for follower in &mut self.joints {
             follower.joint.stop();
+            follower.joint.travel.push(follower.joint.p);
             follower.settle();
         }
         self.joints.iter().all(|follower| follower.joint.is_at_rest())
@@ -88,8 +90,10 @@ impl Follower {
         self.is_on_target = false;
     }
 
-    fn follow(&mut self, wanted: f64, index: usize, ruling: &mut Ruling) {
-        let Joint { lo, hi, vel, acc, p, v, a, .. } = self.joint;
+    fn follow(&mut self, measured: f64, wanted: f64, index: usize, ruling: &mut Ruling) {
+        let Joint { vel, acc, p, v, a, .. } = self.joint;
+        let reach = self.joint.reach(measured);
+        let (lo, hi) = (reach.lo, reach.hi);
         let (per_h, ramp) = (self.joint.brake.per_h(), self.joint.brake.ramp());
         let target = within(wanted, lo, hi);
         let frame = self.observe(target);
@@ -97,7 +101,7 @@ impl Follower {
         let direct_v = (target - p) * per_h;
         let direct_a = (direct_v - v) * per_h;
         let broken = [
-            (Code::Position, (target - wanted).abs() > SAME),
+            (reach.code(wanted - target), (target - wanted).abs() > SAME),
             (Code::Velocity, direct_v.abs() > vel),
             (Code::Acceleration, direct_a.abs() > acc),
             (Code::Jerk, (direct_a - a).abs() > ramp),
@@ -114,6 +118,7 @@ impl Follower {
             let certified = self.joint.certified(p, pursued, lo, hi);
             self.joint.step(certified);
         }
+        self.joint.travel.push(self.joint.p);
         self.is_on_target = (self.joint.p - target).abs() <= SAME;
         if (self.joint.p - wanted).abs() <= SAME {
             return;
@@ -124,7 +129,7 @@ impl Follower {
         if is_reachable && !keeps_velocity {
             ruling.limit(Code::Velocity, index);
         } else if is_reachable && !can_stop {
-            ruling.limit(Code::Position, index);
+            ruling.limit(reach.code(direct_v), index);
         } else if is_reachable && !self.is_on_target {
             // One tick could reach the target, but not come to its velocity: jerk is what keeps it away.
             ruling.limit(Code::Jerk, index);

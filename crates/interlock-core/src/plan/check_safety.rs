@@ -29,6 +29,18 @@ pub(super) fn check_limits(plan: &Plan) -> Checked {
         let at = format!("limits.{name}");
         require(is_present || !needed.contains(&name), &at, "missing for this kind of command")?;
     }
+    let optional = [
+        ("window_travel", limits.window_travel.is_some(), plan.command.kind != CommandKind::Torque),
+        ("distance", limits.distance.is_some(), plan.command.kind == CommandKind::Position),
+        (
+            "torque_rate",
+            limits.torque_rate.is_some(),
+            matches!(plan.command.kind, CommandKind::PositionPd | CommandKind::Torque),
+        ),
+    ];
+    for (name, is_present, can_act) in optional {
+        require(!is_present || can_act, &format!("limits.{name}"), "cannot act for this kind of command")?;
+    }
     let ranges = limits.pos.as_deref();
     ranges.map_or(Ok(()), |ranges| check_ranges("limits.pos", ranges, n))?;
     let bounds = [
@@ -38,6 +50,9 @@ pub(super) fn check_limits(plan: &Plan) -> Checked {
         ("limits.torque", &limits.torque),
         ("limits.target_step", &limits.target_step),
         ("limits.vel_measured", &limits.vel_measured),
+        ("limits.window_travel", &limits.window_travel),
+        ("limits.distance", &limits.distance),
+        ("limits.torque_rate", &limits.torque_rate),
     ];
     for (at, bound) in bounds {
         bound.as_deref().map_or(Ok(()), |bound| check_bounds(at, bound, n))?;

@@ -44,6 +44,16 @@ pub struct Limits {
     pub target_step: Option<Vec<Bound>>,
     /// rad/s measured: beyond `limit` counted, beyond `refuse_beyond` refused.
     pub vel_measured: Option<Vec<Bound>>,
+    /// rad between any two commands (position, `position_pd` target, integrated velocity) less than 250 ms apart, and on
+    /// the braking path behind them. Optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_travel: Option<Vec<Bound>>,
+    /// rad between command and measured position (position). Optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Vec<Bound>>,
+    /// N*m per second: of the predicted torque of a joint with stiffness (`position_pd`), of the commanded (torque). Optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torque_rate: Option<Vec<Bound>>,
     /// Largest gains.
     pub kp_max: Option<Vec<f64>>,
     /// Largest gains.

@@ -57,6 +57,37 @@ impl Observer {
     }
 }
 
+/// The commanded positions of one joint over the last 250 ms: no two of them further apart than the limit.
+#[derive(Debug, Clone)]
+pub struct TravelObserver {
+    ticks: usize,
+    seen: std::collections::VecDeque<f64>,
+}
+
+impl TravelObserver {
+    pub fn at_rest(h: f64, p: f64) -> Self {
+        let ticks = usize::max(1, (0.25 / h - 1e-6).ceil() as usize);
+        TravelObserver { ticks, seen: std::collections::VecDeque::from(vec![p; ticks]) }
+    }
+
+    /// How far `p`, as the next position, is from the one of the window that is furthest away.
+    pub fn see(&mut self, p: f64) -> f64 {
+        let travel = self.seen.iter().map(|before| (p - before).abs()).fold(0.0, f64::max);
+        self.seen.pop_front();
+        self.seen.push_back(p);
+        assert_eq!(self.seen.len(), self.ticks);
+        travel
+    }
+
+    /// Between which values every next one stays within `limit` of all of them.
+    pub fn bounds(&self, limit: f64) -> (f64, f64) {
+        let low = self.seen.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = self.seen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (lo, hi) = (high - limit, low + limit);
+        (lo.min(hi), lo.max(hi))
+    }
+}
+
 /// xorshift64*: numbers that are the same everywhere.
 #[derive(Debug, Clone)]
 pub struct Numbers(u64);

@@ -8,7 +8,7 @@ use interlock_core::plan::{Bound, Command, CommandKind, Limits, Plan, Range};
 use interlock_core::sample::Sample;
 use interlock_core::schedule::Wanted;
 
-use crate::checker::{Adversary, Envelope, Numbers, Observer};
+use crate::checker::{Adversary, Envelope, Numbers, Observer, TravelObserver};
 use crate::plans;
 
 const N: usize = 3;
@@ -78,11 +78,24 @@ fn limited_plan(numbers: &mut Numbers, tick_ns: f64, envelopes: &[Envelope]) -> 
     plan
 }
 
+/// Limits that a robot file may leave out, in two of three runs each: travel within 250 ms and distance to the robot.
+fn optional(numbers: &mut Numbers, plan: &mut Plan, envelopes: &[Envelope]) -> (f64, f64) {
+    let reach = envelopes.iter().map(|e| e.hi - e.lo).fold(f64::INFINITY, f64::min);
+    let mut drawn = || if numbers.chance(0.67) { reach * numbers.scale(0.01, 1.0) } else { f64::INFINITY };
+    let (travel, distance) = (drawn(), drawn());
+    let limits = &mut plan.limits;
+    limits.window_travel = bounds(&[travel; N], 1e6).filter(|_| travel.is_finite());
+    limits.distance = bounds(&[distance; N], 1e6).filter(|_| distance.is_finite());
+    (travel, distance)
+}
+
 /// Position commands against every kind of target; at random instants the policy is cut and the stop is checked to its end.
+/// The robot ignores all of it and stays where it is.
 pub fn position_run(seed: u64, ticks: u64) -> u64 {
     let numbers = &mut Numbers::new(seed + 1);
     let (tick_ns, envelopes) = envelopes(numbers);
-    let plan = limited_plan(numbers, tick_ns, &envelopes);
+    let mut plan = limited_plan(numbers, tick_ns, &envelopes);
+    let (travel, distance) = optional(numbers, &mut plan, &envelopes);
     let h = plan.timing.tick_ns as f64 * 1e-9;
     let mut guard = Guard::new(&plan).unwrap();
     let start: Vec<f64> = envelopes.iter().map(|e| numbers.within(e.lo, e.hi)).collect();
@@ -90,6 +103,8 @@ pub fn position_run(seed: u64, ticks: u64) -> u64 {
     guard.start(&measured(0));
     guard.put_in_charge(1);
     let mut observers: Vec<Observer> = guard.command().target().iter().map(|p| Observer::at_rest(h, *p)).collect();
+    let mut travels: Vec<TravelObserver> =
+        guard.command().target().iter().map(|p| TravelObserver::at_rest(h, *p)).collect();
     let mut adversaries: Vec<Adversary> =
         envelopes.iter().map(|e| Adversary::new(numbers, 0.5 * (e.lo + e.hi), 0.55 * (e.hi - e.lo), h)).collect();
     let mut cut = 0u64;
@@ -109,6 +124,7 @@ pub fn position_run(seed: u64, ticks: u64) -> u64 {
             guard.admit_safe(&sample, Mode::Stopping, Motion::Brake);
         }
         see(&guard, &mut observers, &envelopes, seed, tick);
+        see_ways(&guard, &mut travels, &start, (travel, distance), seed, tick);
     }
     // The last cut is followed until rest: position limits hold all the way.
     let mut braking = 0;
@@ -117,6 +133,7 @@ pub fn position_run(seed: u64, ticks: u64) -> u64 {
         assert!(braking < 1_000_000, "seed {seed} never comes to rest");
         guard.admit_safe(&measured(0), Mode::Stopping, Motion::Brake);
         see(&guard, &mut observers, &envelopes, seed, ticks + braking);
+        see_ways(&guard, &mut travels, &start, (travel, distance), seed, ticks + braking);
     }
     ticks + braking
 }
@@ -131,12 +148,30 @@ fn see(guard: &Guard, observers: &mut [Observer], envelopes: &[Envelope], seed: 
     }
 }
 
+fn see_ways(
+    guard: &Guard,
+    travels: &mut [TravelObserver],
+    measured: &[f64],
+    (travel, distance): (f64, f64),
+    seed: u64,
+    tick: u64,
+) {
+    for (joint, ((seen, p), q)) in travels.iter_mut().zip(guard.command().target()).zip(measured).enumerate() {
+        let travelled = seen.see(*p);
+        assert!(travelled <= travel, "seed {seed} tick {tick} joint {joint}: travelled {travelled} of {travel}");
+        let away = (p - q).abs();
+        assert!(away <= distance + 2e-9, "seed {seed} tick {tick} joint {joint}: {away} away of {distance}");
+    }
+}
+
 /// Velocity commands to a robot that follows them exactly.
 pub fn velocity_run(seed: u64, ticks: u64) -> u64 {
     let numbers = &mut Numbers::new(seed + 1);
     let (tick_ns, envelopes) = envelopes(numbers);
     let mut plan = limited_plan(numbers, tick_ns, &envelopes);
     plan.command.kind = CommandKind::Velocity;
+    let (travel, _) = optional(numbers, &mut plan, &envelopes);
+    plan.limits.distance = None;
     let has_jerk = numbers.chance(0.5);
     if !has_jerk {
         plan.limits.jerk = None;
@@ -149,6 +184,7 @@ pub fn velocity_run(seed: u64, ticks: u64) -> u64 {
     let free = |e: &Envelope| Envelope { jerk: if has_jerk { e.jerk } else { f64::INFINITY }, ..*e };
     let free: Vec<Envelope> = envelopes.iter().map(free).collect();
     let mut observers: Vec<Observer> = pos.iter().map(|p| Observer::at_rest(h, *p)).collect();
+    let mut travels: Vec<TravelObserver> = pos.iter().map(|p| TravelObserver::at_rest(h, *p)).collect();
     let mut adversaries: Vec<Adversary> =
         envelopes.iter().map(|e| Adversary::new(numbers, 0.0, 1.2 * e.vel, h)).collect();
     let mut target = vec![0.0; N];
@@ -169,6 +205,8 @@ pub fn velocity_run(seed: u64, ticks: u64) -> u64 {
             if let Err(what) = observers[joint].see(*p, e) {
                 panic!("seed {seed} tick {tick} joint {joint}: {what}");
             }
+            let travelled = travels[joint].see(*p);
+            assert!(travelled <= travel, "seed {seed} tick {tick} joint {joint}: travelled {travelled} of {travel}");
         }
     }
     ticks
@@ -187,12 +225,18 @@ pub fn spring_run(seed: u64, ticks: u64) -> u64 {
     plan.limits.torque = bounds(&[torque; N], 2.5);
     plan.limits.target_step = bounds(&[step; N], 5.0);
     plan.limits.vel_measured = bounds(&[20.0; N], 1.5);
+    let rate = if numbers.chance(0.5) { numbers.scale(500.0, 50_000.0) } else { f64::INFINITY };
+    let travel = if numbers.chance(0.5) { numbers.scale(0.05, 1.0) } else { f64::INFINITY };
+    plan.limits.torque_rate = bounds(&[rate; N], 50.0).filter(|_| rate.is_finite());
+    plan.limits.window_travel = bounds(&[travel; N], 50.0).filter(|_| travel.is_finite());
     let h = plan.timing.tick_ns as f64 * 1e-9;
     let mut guard = Guard::new(&plan).unwrap();
     let mut q = vec![0.0; N];
     guard.start(&sample(&q, &[0.0; N], 0));
     guard.put_in_charge(1);
     let mut anchor = vec![0.0; N];
+    let (mut felt, ramp) = (vec![0.0; N], rate * h);
+    let mut travels = vec![TravelObserver::at_rest(h, 0.0); N];
     let mut adversaries: Vec<Adversary> = (0..N).map(|_| Adversary::new(numbers, 0.15, 1.2, h)).collect();
     let mut target = vec![0.0; N];
     for tick in 1..=ticks {
@@ -222,8 +266,16 @@ pub fn spring_run(seed: u64, ticks: u64) -> u64 {
             } else {
                 assert_eq!((command.kp()[joint], command.kd()[joint]), (kp, kd));
             }
-            // Beyond position or step only where the torque limit leaves nothing else.
-            let is_forced = predicted.abs() >= torque * (1.0 - 1e-6);
+            let change = (predicted - felt[joint]).abs();
+            assert!(change <= ramp + 1e-9 * torque, "torque rate: {change} of {ramp} from {}: {says}", felt[joint]);
+            // Beyond position, travel or step only where the torque limits leave nothing else.
+            let is_forced = predicted.abs() >= torque * (1.0 - 1e-6) || change >= ramp * (1.0 - 1e-6);
+            felt[joint] = predicted;
+            let (nearest, furthest) = travels[joint].bounds(travel);
+            let is_between = t >= nearest - 2e-9 && t <= furthest + 2e-9;
+            assert!(is_forced || is_between || t == lo || t == hi, "travel {nearest} to {furthest}: {says}");
+            travels[joint].see(t);
+            let is_forced = is_forced || !is_between || (t - nearest).abs() < 4e-9 || (t - furthest).abs() < 4e-9;
             assert!(is_forced || (t >= lo && t <= hi), "position: {says}");
             assert!(t >= lo - 1.0 && t <= hi + 1.0, "refused position: {says}");
             assert!(is_forced || (t - anchor[joint]).abs() <= step + 1e-12, "step from {}: {says}", anchor[joint]);
@@ -245,6 +297,9 @@ pub fn torque_run(seed: u64, ticks: u64) -> u64 {
     plan.command.kind = CommandKind::Torque;
     plan.limits =
         Limits { torque: bounds(&[limit; N], 1.5), vel_measured: bounds(&[10.0; N], 1.5), ..Limits::default() };
+    let ramp = if numbers.chance(0.67) { limit * numbers.scale(0.01, 1.0) } else { f64::INFINITY };
+    let h = plan.timing.tick_ns as f64 * 1e-9;
+    plan.limits.torque_rate = bounds(&[ramp / h; N], 100.0).filter(|_| ramp.is_finite());
     plan.safe.policy_lost = interlock_core::plan::Behaviour::Damp { kd: vec![1.0; N] };
     plan.safe.goal_lost = plan.safe.policy_lost.clone();
     plan.safe.on_exit = plan.safe.policy_lost.clone();
@@ -252,6 +307,7 @@ pub fn torque_run(seed: u64, ticks: u64) -> u64 {
     guard.start(&sample(&[0.0; N], &[0.0; N], 0));
     guard.put_in_charge(1);
     let mut adversaries: Vec<Adversary> = (0..N).map(|_| Adversary::new(numbers, 0.0, 1.2 * limit, 0.01)).collect();
+    let mut before = vec![0.0; N];
     for tick in 1..=ticks {
         let now_ns = tick as i64 * plan.timing.tick_ns;
         let dq: Vec<f64> = (0..N).map(|_| numbers.within(-16.0, 16.0)).collect();
@@ -269,6 +325,11 @@ pub fn torque_run(seed: u64, ticks: u64) -> u64 {
         for (torque, dq) in guard.command().torque().iter().zip(&dq) {
             assert!(torque.abs() <= limit * (1.0 + 1e-12), "seed {seed} tick {tick}: {torque} of {limit}");
             assert!(!is_refused || torque * dq <= 0.0, "seed {seed} tick {tick}: damping drives");
+        }
+        for (torque, before) in guard.command().torque().iter().zip(&mut before) {
+            let change = (torque - *before).abs();
+            assert!(is_refused || change <= ramp + 1e-9 * limit, "seed {seed} tick {tick}: {change} of {ramp} at once");
+            *before = *torque;
         }
     }
     ticks

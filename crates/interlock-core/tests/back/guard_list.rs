@@ -3,7 +3,7 @@
 use interlock_core::code::Code;
 use interlock_core::guard::{Guard, Ruling, RulingKind, Situation, Wire};
 use interlock_core::mode::Mode;
-use interlock_core::plan::{CommandKind, Limits, Plan};
+use interlock_core::plan::{Bound, CommandKind, Limits, Plan};
 use interlock_core::sample::Sample;
 use interlock_core::schedule::Wanted;
 
@@ -254,6 +254,124 @@ fn a_torque_is_limited_and_refused() {
     assert_eq!((ruling.kind, ruling.codes.joint(Code::Torque)), (RulingKind::Limited, Some(1)));
     assert_eq!(guard.command().torque(), [0.0, -50.0]);
     assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, -101.0]).refusal, Some(Code::Torque));
+}
+
+/// Limits that a robot file may leave out, the same for both joints.
+fn with(mut plan: Plan, set: impl FnOnce(&mut Limits, fn(f64) -> Option<Vec<Bound>>)) -> Plan {
+    set(&mut plan.limits, |limit| Some(vec![Bound { limit, refuse_beyond: 2.0 * limit }; 2]));
+    plan
+}
+
+#[test]
+fn a_trajectory_travels_no_further_within_250_ms_than_it_may_and_goes_on_afterwards() {
+    let mut plan = with(only("none"), |limits, bound| limits.window_travel = bound(0.2));
+    plan.limits.vel.as_mut().unwrap().iter_mut().for_each(|b| b.limit = 100.0);
+    let mut guard = guard(&plan);
+    let sent: Vec<f64> = (0..400)
+        .map(|_| {
+            let goal = guard.command().target()[1] + 0.19;
+            let ruling = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, goal.min(1.5)]);
+            assert_eq!(ruling.refusal, None);
+            guard.command().target()[1]
+        })
+        .collect();
+    let furthest = sent.windows(26).map(|window| window[25] - window[0]).fold(0.0, f64::max);
+    assert!(furthest > 0.15 && furthest <= 0.2, "{furthest}");
+    assert!((sent[399] - 1.5).abs() < 1e-6, "it gets there: {}", sent[399]);
+    let mut guard = self::guard(&plan);
+    let ruling = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.3]);
+    assert_eq!(ruling.codes.joint(Code::WindowTravel), Some(1));
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.41]).refusal, Some(Code::WindowTravel));
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, -0.41]).refusal, Some(Code::WindowTravel));
+}
+
+#[test]
+fn a_velocity_is_limited_by_where_it_leads_within_250_ms() {
+    let plan = with(generous(kind(CommandKind::Velocity)), |limits, bound| limits.window_travel = bound(0.2));
+    let mut guard = guard(&plan);
+    let mut codes = Vec::new();
+    for _ in 0..25 {
+        codes.extend(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 1.9]).codes.iter());
+    }
+    assert!(codes.contains(&Code::WindowTravel));
+    let free = generous(kind(CommandKind::Velocity));
+    let mut unlimited = self::guard(&free);
+    for _ in 0..25 {
+        judge(&mut unlimited, &still(0.0), &wanted(NOW), &[0.0, 1.9]);
+    }
+    assert!(guard.command().velocity()[1] < unlimited.command().velocity()[1]);
+    let mut guard = self::guard(&plan);
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 21.0]).refusal, Some(Code::WindowTravel));
+}
+
+#[test]
+fn a_spring_s_target_travels_no_further_within_250_ms_than_it_may() {
+    let plan = with(plans::walker(2), |limits, bound| limits.window_travel = bound(0.3));
+    let mut guard = guard(&plan);
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.25]).kind, RulingKind::Pass);
+    let ruling = judge(&mut guard, &still(0.2), &wanted(NOW), &[0.0, 0.4]);
+    assert_eq!((ruling.kind, ruling.codes.joint(Code::WindowTravel)), (RulingKind::Limited, Some(1)));
+    assert!((guard.command().target()[1] - 0.3).abs() < 1e-8);
+    assert_eq!(judge(&mut guard, &still(0.2), &wanted(NOW), &[0.0, 0.61]).refusal, Some(Code::WindowTravel));
+}
+
+#[test]
+fn a_command_is_not_led_away_from_a_robot_that_ignores_it() {
+    let plan = with(only("none"), |limits, bound| limits.distance = bound(0.1));
+    let mut guard = guard(&plan);
+    let mut last = Ruling::default();
+    (0..100).for_each(|_| last = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.19]));
+    assert_eq!((last.refusal, last.codes.joint(Code::Distance)), (None, Some(1)));
+    assert!((guard.command().target()[1] - 0.1).abs() < 1e-6, "braked in time and stays: {:?}", guard.command());
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.21]).refusal, Some(Code::Distance));
+    assert_eq!(
+        judge(&mut guard, &still(-0.11), &wanted(NOW), &[0.0, 0.0]).refusal,
+        Some(Code::Distance),
+        "pushed away"
+    );
+    assert_eq!(judge(&mut guard, &still(f64::NAN), &wanted(NOW), &[0.0; 2]).refusal, Some(Code::NotFinite));
+}
+
+#[test]
+fn a_robot_that_was_pushed_away_may_be_gone_back_to_but_not_further_away_from() {
+    let plan = with(only("none"), |limits, bound| limits.distance = bound(0.1));
+    let mut guard = guard(&plan);
+    let pushed = still(-0.15);
+    judge(&mut guard, &pushed, &wanted(NOW), &[0.0, 0.04]);
+    assert_eq!(guard.command().target()[1], 0.0, "no further away");
+    for _ in 0..100 {
+        judge(&mut guard, &pushed, &wanted(NOW), &[0.0, -0.1]);
+    }
+    assert!((guard.command().target()[1] + 0.1).abs() < 1e-6, "but back: {:?}", guard.command());
+}
+
+#[test]
+fn a_torque_changes_no_faster_than_it_may() {
+    let mut plan = with(kind(CommandKind::Torque), |limits, bound| limits.torque_rate = bound(1000.0));
+    plan.timing.ticks_per_period = 1;
+    plan.timing.ticks_per_inference = 1;
+    let mut guard = guard(&plan);
+    let ruling = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 15.0]);
+    assert_eq!((ruling.kind, ruling.codes.joint(Code::TorqueRate)), (RulingKind::Limited, Some(1)));
+    assert_eq!(guard.command().torque(), [0.0, 10.0]);
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 15.0]).kind, RulingKind::Pass);
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, -5.1]).refusal, Some(Code::TorqueRate));
+}
+
+#[test]
+fn a_predicted_torque_changes_no_faster_than_it_may_whoever_changes_it() {
+    // kp 50: 1000 N*m/s at 10 ms are 10 N*m, a fifth of a rad.
+    let plan = with(plans::walker(2), |limits, bound| limits.torque_rate = bound(1000.0));
+    let mut guard = guard(&plan);
+    let ruling = judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.3]);
+    assert_eq!((ruling.kind, ruling.codes.joint(Code::TorqueRate)), (RulingKind::Limited, Some(1)));
+    assert!((guard.command().target()[1] - 0.2).abs() < 1e-12);
+    // The robot is pushed the other way: the target goes with it.
+    let ruling = judge(&mut guard, &still(-0.5), &wanted(NOW), &[0.0, 0.3]);
+    assert!(ruling.codes.has(Code::TorqueRate));
+    assert!((guard.command().target()[1] - (-0.5 + 0.4)).abs() < 1e-12, "{:?}", guard.command());
+    let mut guard = self::guard(&with(plans::walker(2), |limits, bound| limits.torque_rate = bound(400.0)));
+    assert_eq!(judge(&mut guard, &still(0.0), &wanted(NOW), &[0.0, 0.4]).refusal, Some(Code::TorqueRate));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use interlock_core::code::Code;
-use interlock_core::plan::{AfterMove, Behaviour, CommandKind, Input, LastAction, Plan, Resize, Role, TermKind};
+use interlock_core::plan::{AfterMove, Behaviour, Bound, CommandKind, Input, LastAction, Plan, Resize, Role, TermKind};
 
 use super::plans::{chunked, plan, term, terms, walker, with_camera, with_state, with_text};
 
@@ -184,6 +184,21 @@ fn limits_that_contradict_themselves_are_refused() {
         p.command.kind = CommandKind::Torque;
         p.command.host_pd = true;
     });
+}
+
+#[test]
+fn a_limit_that_cannot_act_for_the_kind_of_command_is_refused() {
+    let some = || Some(vec![Bound { limit: 1.0, refuse_beyond: 2.0 }; 3]);
+    refused("limits.distance", |p| p.limits.distance = some());
+    refused("limits.torque_rate[0]", |p| {
+        p.limits.torque_rate = Some(vec![Bound { limit: 0.0, refuse_beyond: 2.0 }; 3]);
+    });
+    let mut position = plan(3);
+    position.limits.torque_rate = some();
+    assert_eq!(position.check().unwrap_err().at, "limits.torque_rate");
+    position.limits.torque_rate = None;
+    (position.limits.window_travel, position.limits.distance) = (some(), some());
+    position.check().unwrap();
 }
 
 #[test]
