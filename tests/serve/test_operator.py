@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -38,6 +39,12 @@ lines = st.one_of(
 
 
 # ---- words
+
+
+@given(st.sampled_from(WORDS), texts)
+def test_a_word_with_more_behind_it_is_not_taken_for_the_word(word, more):
+    with pytest.raises(InterlockError, match="operator-word"):
+        parse(f"{word} {more}")
 
 
 @given(st.sampled_from(WORDS), spaces, spaces)
@@ -220,12 +227,13 @@ def test_a_terminal_that_went_away_unheard_breaks_nothing_at_the_end(keyboard):
 # ---- a running robot
 
 
-def wait_for(condition, what: str, seconds: float = 60.0):
+def wait_for(condition, what: str, seconds: float = 60.0, every_s: float = 0.01):
     ring = _core.Ring.create("wait", 2, 8)  # something to wait on that never comes
-    for _ in range(int(seconds * 100)):
+    deadline = _core.monotonic_ns() + int(seconds * 1e9)
+    while _core.monotonic_ns() < deadline:
         if condition():
             return
-        ring.wait(0, 10_000_000)
+        ring.wait(0, int(every_s * 1e9))
     pytest.fail(f"not in time: {what}")
 
 
@@ -272,7 +280,119 @@ def test_a_running_policy_takes_another_task_and_goes_there(arm_policy, tmp_path
     assert np.all(np.diff(np.flatnonzero(running)) == 1)
 
 
-def test_space_at_the_terminal_brings_the_robot_to_rest_and_ends_the_run(arm_policy, tmp_path):
+@pytest.fixture
+def arm_run(arm_policy, tmp_path):
+    """Starts `interlock run --json` on the simulated arm; returns (process, client of its socket)."""
+    pytest.importorskip("mujoco", reason="the simulated arm needs the extra `sim`")
+    with contextlib.ExitStack() as stack:
+
+        def start(*more: str):
+            process = subprocess.Popen(
+                command(tmp_path, "--json", *more), cwd=arm_policy.parent, stdout=subprocess.PIPE, text=True
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            client = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            wait_for((tmp_path / "operator.sock").exists, "the socket")
+            client.settimeout(20)
+            client.connect(str(tmp_path / "operator.sock"))
+            return process, client
+
+        yield start
+
+
+def watched(folder: Path) -> dict:
+    """What anybody may watch of the run that writes into the folder."""
+    watch = [sys.executable, "-m", "interlock", "watch", str(folder), "--once", "--json"]
+    shown = subprocess.run(watch, capture_output=True, text=True, check=False)
+    return json.loads(shown.stdout.splitlines()[0]) if shown.returncode == 0 else {}
+
+
+def seen(folder: Path, mode: str) -> bool:
+    return watched(folder).get("mode") == mode
+
+
+def changes(folder: Path) -> list[str]:
+    """The modes of a run in their order, after what it was before anybody armed it."""
+    modes = [change.after for change in Recording.open(folder / "run.mcap").modes]
+    return modes[1:] if modes[0] == "Idle" else modes
+
+
+def test_an_operator_stops_recovers_and_starts_the_same_run_again(arm_run, tmp_path):
+    process, client = arm_run()
+    wait_for(lambda: is_moving(tmp_path), "motion")
+    assert ask(client, "recover").startswith("error[wrong-mode]")
+    assert ask(client, "stop") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Holding"), "the hold")
+    assert ask(client, "start").startswith("error[wrong-mode]"), "only an armed robot is started"
+    assert ask(client, "recover") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Armed"), "arming")
+    start_until_running(client)
+    out, _ = process.communicate(timeout=90)
+    (episode,) = json.loads(out)["episodes"]
+    assert (episode["ended"], episode["interruptions"]) == ("success", ["stop"])
+    assert process.returncode == 0
+    assert changes(tmp_path)[:6] == ["Armed", "Running", "Stopping", "Holding", "Armed", "Running"]
+
+
+def start_until_running(client: socket.socket) -> None:
+    """Armed may still be on its way to the start pose, where `start` is refused and nothing happens later instead."""
+
+    def runs() -> bool:
+        try:
+            return ask(client, "start") != "ok\n"
+        except OSError:  # it ran, and has reached its block already
+            return True
+
+    wait_for(runs, "the policy", every_s=0.2)
+
+
+def test_a_dead_worker_is_replaced_only_when_the_operator_recovers(arm_run, tmp_path):
+    process, client = arm_run()
+    wait_for(lambda: watched(tmp_path).get("facts"), "the loop")
+    worker = watched(tmp_path)["facts"]["worker_pid"]
+    wait_for(lambda: is_moving(tmp_path), "motion")
+    os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: seen(tmp_path, "Holding"), "the hold")
+    assert ask(client, "recover") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Armed"), "arming")
+    start_until_running(client)
+    out, _ = process.communicate(timeout=90)
+    (episode,) = json.loads(out)["episodes"]
+    assert (episode["ended"], episode["interruptions"]) == ("success", ["worker-dead"])
+    generations = set(Recording.open(tmp_path / "run.mcap").ticks.generation)
+    assert {1, 2} <= generations
+
+
+def test_a_held_run_ends_when_the_operator_quits_or_goes_away(arm_run, tmp_path):
+    process, client = arm_run()
+    wait_for(lambda: is_moving(tmp_path), "motion")
+    assert ask(client, "stop") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Holding"), "the hold")
+    client.close()
+    out, _ = process.communicate(timeout=60)
+    (episode,) = json.loads(out)["episodes"]
+    assert (episode["ended"], episode["cause"], episode["interruptions"]) == ("operator", "stop", [])
+    assert changes(tmp_path)[-1] == "Idle"
+
+
+def test_with_wait_nothing_is_armed_or_started_but_by_the_operator(arm_run, tmp_path):
+    process, client = arm_run("--wait")
+    wait_for(lambda: seen(tmp_path, "Idle"), "the loop")
+    assert ask(client, "start").startswith("error[wrong-mode]")
+    assert ask(client, "arm") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Armed"), "arming")
+    assert ask(client, "disarm") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Idle"), "disarming")
+    assert ask(client, "arm") == "ok\n"
+    wait_for(lambda: seen(tmp_path, "Armed"), "arming")
+    start_until_running(client)
+    out, _ = process.communicate(timeout=60)
+    assert len(json.loads(out)["episodes"]) == 1
+    assert changes(tmp_path)[:4] == ["Armed", "Idle", "Armed", "Running"]
+
+
+def test_space_at_the_terminal_brings_the_robot_to_rest_where_it_waits_until_q(arm_policy, tmp_path):
     pytest.importorskip("mujoco", reason="the simulated arm needs the extra `sim`")
     terminal, line = pty.openpty()
     process = subprocess.Popen(
@@ -289,6 +409,9 @@ def test_space_at_the_terminal_brings_the_robot_to_rest_and_ends_the_run(arm_pol
 
     wait_for(moving_while_read, "motion")
     os.write(terminal, b" ")
+    wait_for(lambda: moving_while_read() and b"held: operator (stop)" in shown, "the hold")
+    assert process.poll() is None
+    os.write(terminal, b"q")
     wait_for(lambda: moving_while_read() and process.poll() is not None, "the end")
     os.close(terminal)
     assert process.returncode == 0, shown.decode(errors="replace")

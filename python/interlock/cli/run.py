@@ -26,6 +26,7 @@ from interlock.serve.probes import listen as listen_for_probes
 from interlock.serve.session import Ended, EpisodeResult, Session, signals_noted
 from interlock.view.wilson import wilson
 
+KEYS_IN = {"Idle": "a arm", "Armed": "Enter start · space stop", "Holding": "r recover"}
 PRIORITY = 50  # SCHED_FIFO: above everything that is not the kernel's own
 
 
@@ -47,6 +48,7 @@ class Asked:
     require_rt: bool = False
     cpu: int | None = None
     worker_memory: int | None = None
+    wait: bool = False
     metrics: int | None = None
     probe: str | None = None
 
@@ -98,6 +100,14 @@ def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
             got="--lockstep" if asked.lockstep else "--realtime off",
             hint="leave one of the two out",
             exit=Exit.USAGE,
+        )
+    if asked.lockstep and asked.wait:
+        raise InterlockError(
+            code="wait-needs-clock",
+            where="--wait",
+            expected="a run without --lockstep",
+            exit=Exit.USAGE,
+            hint="a manual clock hears no operator",
         )
     if asked.episodes > 1 and not asked.sim:
         raise InterlockError(
@@ -231,9 +241,13 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
             noted,
             on_status=lambda status: screen.update(_status_line(status)),
             on_refused=lambda refusal: screen.detail(" · ".join(refusal.lines())),
+            on_held=lambda result: screen.detail(_held_text(result)),
         )
         if not simulated:
-            _confirm(bound, asked)
+            with operator.line_mode():
+                _confirm(bound, asked)
+        if asked.wait:
+            screen.detail(f"waits for the operator: arm (a), then start (Enter); socket {folder / 'operator.sock'}")
         for number in range(asked.episodes):
             task = asked.task
             if simulated:
@@ -245,6 +259,8 @@ def _paced(bound: Bound, asked: Asked, goal: tuple[float, float, float] | None, 
                     seconds=asked.seconds,
                     simulated=simulated,
                     rest=number + 1 < asked.episodes,
+                    hold=asked.episodes == 1 or asked.wait,
+                    wait=asked.wait,
                 )
                 line.text = _episode_text(result)
             results.append(result)
@@ -292,7 +308,14 @@ def _paced_result(
     if signals or any(each.ended is Ended.TERMINAL for each in results):
         code = Exit.INTERRUPTED
     rows = [
-        {"ended": each.ended.value, "cause": each.cause, "seconds": each.seconds, "task": each.task, **each.outcome}
+        {
+            "ended": each.ended.value,
+            "cause": each.cause,
+            "seconds": each.seconds,
+            "task": each.task,
+            "interruptions": each.interruptions,
+            **each.outcome,
+        }
         for each in results
     ]
     successes = sum(each.success for each in results)
@@ -385,8 +408,13 @@ def _stdin_is_terminal() -> bool:
 def _status_line(status: dict[str, Any]) -> str:
     return (
         f"[{status['mode_name']}] tick {status.get('tick', 0)} · missed {status.get('missed', 0)} · "
-        f"limits acted {status.get('limited', 0)} · space stop · q quit"
+        f"limits acted {status.get('limited', 0)} · {KEYS_IN.get(status['mode_name'], 'space stop')} · q quit"
     )
+
+
+def _held_text(result: EpisodeResult) -> str:
+    why = f"{result.ended.value} ({result.cause})" if result.cause else result.ended.value
+    return f"held: {why} · recover (r), then start (Enter), or quit (q)"
 
 
 def _episode_text(result: EpisodeResult) -> str:

@@ -233,6 +233,9 @@ def run(
             show_default="by the model's size",
         ),
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="The operator arms and starts (keys a, Enter; words on the socket).")
+    ] = False,
     metrics: Annotated[
         int | None,
         typer.Option(
@@ -266,6 +269,7 @@ def run(
             require_rt=require_rt,
             cpu=cpu,
             worker_memory=worker_memory,
+            wait=wait,
             metrics=metrics,
             probe=probe,
         ),

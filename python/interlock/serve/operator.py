@@ -9,7 +9,8 @@ import socket
 import sys
 import termios
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -60,7 +61,7 @@ class Said:
 def parse(line: str) -> Said:
     """Reads one line: `stop`, `task reach the red block`, `goal 0.5 0 0`. Raises `InterlockError` otherwise."""
     word, _, rest = line.strip().partition(" ")
-    if word in REQUESTS or word in MARKS:
+    if (word in REQUESTS or word in MARKS) and not rest.strip():
         return Said(word)
     if word == "task" and rest.strip():
         return Said("task", text=rest.strip())
@@ -162,6 +163,23 @@ class Operator:
             self.socket_path.unlink(missing_ok=True)
         self._selector.close()
 
+    @property
+    def present(self) -> bool:
+        """Whether somebody could say something: a terminal that is open, or a connected client."""
+        return (self.keyboard and not self.closed) or bool(self._buffers)
+
+    @contextmanager
+    def line_mode(self) -> Iterator[None]:
+        """Typed lines are shown and can be corrected, as in any prompt; single keys are not heard meanwhile."""
+        if self._terminal is None:
+            yield
+            return
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._terminal)  # type: ignore[arg-type]
+        try:
+            yield
+        finally:
+            tty.setcbreak(sys.stdin)
+
     def listen(self, timeout_s: float) -> list[Said]:
         """Everything said within `timeout_s`; returns at once when something was."""
         heard: list[Said] = []
@@ -179,6 +197,8 @@ class Operator:
         assert self._listener is not None
         client, _ = self._listener.accept()
         if len(self._buffers) >= MOST_CLIENTS:
+            with contextlib.suppress(OSError):
+                client.send(f"error[operator-busy]: operator: {MOST_CLIENTS} are connected already\n".encode())
             client.close()
             return
         client.setblocking(False)

@@ -25,6 +25,16 @@ ASK_S = 0.05
 SIMULATION_S = 0.5  # longer than this nobody waits for a simulation that does not answer
 SETTLE_TIMEOUT_S = 2.0
 RESTING = ("Holding", "Faulted", "Idle")
+ANSWER_S = 0.3  # a request that is not granted by then is refused: nothing begins later than it was asked for
+ENDS = ("stop", "quit", "disarm")
+FROM = {"arm": "Idle", "start": "Armed", "recover": "Holding"}
+CHANGES = {
+    "arm": ("Armed",),
+    "start": ("Running", "Degraded"),
+    "recover": ("Armed",),
+    "stop": ("Stopping", "Holding", "Idle"),
+    "disarm": ("Idle",),
+}
 
 
 class Ended(Enum):
@@ -50,6 +60,7 @@ class EpisodeResult:
         seconds: From start to end.
         outcome: What the simulation says; empty on a real robot.
         task: What was asked.
+        interruptions: What it was stopped for and recovered from before, in order.
     """
 
     ended: Ended
@@ -57,6 +68,7 @@ class EpisodeResult:
     seconds: float = 0.0
     outcome: dict[str, Any] = field(default_factory=dict)
     task: str = ""
+    interruptions: list[str] = field(default_factory=list)
 
     @property
     def success(self) -> bool:
@@ -94,6 +106,7 @@ class Session:
         signals: Signals so far.
         on_status: Called with every status polled, for a display.
         on_refused: Called with what an operator asked for in vain; the run goes on as it was.
+        on_held: Called with why the robot is held and waits for the operator.
     """
 
     run: PacedRun
@@ -101,6 +114,7 @@ class Session:
     signals: Signals
     on_status: Callable[[dict[str, Any]], None] | None = None
     on_refused: Callable[[InterlockError], None] | None = None
+    on_held: Callable[[EpisodeResult], None] | None = None
     _task: str = ""  # asked for now; an operator may have changed it since the start
 
     def __post_init__(self) -> None:
@@ -114,27 +128,39 @@ class Session:
         seconds: float,
         simulated: bool,
         rest: bool = True,
+        hold: bool = False,
+        wait: bool = False,
     ) -> EpisodeResult:
         """Arms, starts, and watches until something ends it.
 
         Args:
             task: Task text, for a policy that takes one.
             goal: Velocity goal, for a policy that takes one.
-            seconds: Longest duration.
+            seconds: Longest duration, from each start anew.
             simulated: The driver can say how the episode stands.
             rest: Bring the robot to rest here; False leaves that to the orderly exit, `PacedRun.stop`. What was
                 stopped, by whomever, ends here, where the robot came to rest: going elsewhere is for who asked for it.
+            hold: A stop or a lost policy does not end it while an operator is there: held at rest, the robot waits
+                for `recover` and `start`, or for `quit`.
+            wait: The operator arms and starts, not this; nobody being there is waited out.
 
         Raises:
             InterlockError: `arm-refused` or `start-refused`, with the core's reason.
         """
-        began = _core.monotonic_ns()
-        result = self.begin(task=task, goal=goal)
-        if result is None:
-            began = _core.monotonic_ns()
-            result = self._watch(began, seconds, simulated=simulated)
-        result.seconds = (_core.monotonic_ns() - began) / 1e9
+        result = self._first(task, goal, wait=wait) or self._timed_watch(seconds, simulated=simulated)
+        interruptions: list[str] = []
+        while hold and _can_be_held(result) and self._bring_to_rest(result) == "Holding":
+            decided = self._held(result, wait=wait)
+            if decided is None:
+                interruptions.append(result.cause or result.ended.value)
+                result = self._timed_watch(seconds, simulated=simulated)
+                continue
+            if decided.ended is not Ended.OPERATOR or decided.cause:
+                interruptions.append(result.cause or result.ended.value)
+                result = decided
+            break
         result.task = self._task
+        result.interruptions = interruptions
         why = f" ({result.cause})" if result.cause else ""
         self.run.say("operator", "info", f"episode ends after {result.seconds:.2f} s: {result.ended.value}{why}")
         if rest or _stays(result):
@@ -157,6 +183,63 @@ class Session:
         ended = self._reach(what, "Armed", timeout_s=ARM_TIMEOUT_S)
         # Before the start the robot may be moving to its start pose; until it is there, starting is refused.
         return ended or self._reach("start", "Running", "Degraded", timeout_s=START_TIMEOUT_S)
+
+    def _first(self, task: str | None, goal: tuple[float, float, float] | None, *, wait: bool) -> EpisodeResult | None:
+        if not wait:
+            return self.begin(task=task, goal=goal)
+        self.run.retask(task, goal)
+        self._task = task or ""
+        return self._operated(wait=True)
+
+    def _timed_watch(self, seconds: float, *, simulated: bool) -> EpisodeResult:
+        began = _core.monotonic_ns()
+        result = self._watch(began, seconds, simulated=simulated)
+        result.seconds = (_core.monotonic_ns() - began) / 1e9
+        return result
+
+    def _held(self, result: EpisodeResult, *, wait: bool) -> EpisodeResult | None:
+        """At rest until the operator decides; None when the policy runs again."""
+        if not (wait or self.operator.present):
+            return EpisodeResult(Ended.OPERATOR)
+        self.run.say("operator", "info", "held: waits for recover and start, or for quit")
+        if self.on_held is not None:
+            self.on_held(result)
+        return self._operated(wait=wait)
+
+    def _operated(self, *, wait: bool) -> EpisodeResult | None:
+        """The operator's requests, one by one, until the policy runs (None) or somebody wants the end.
+
+        An end without a cause: the operator went away, and what was decided before stands.
+        """
+        while self.run.mode() not in ("Running", "Degraded"):
+            for said in self.operator.listen(LISTEN_S):
+                if said.word == "quit":
+                    return EpisodeResult(Ended.OPERATOR, cause="quit")
+                if said.word in CHANGES:
+                    self._change(said.word)
+                elif said.word not in MARKS:
+                    self._obey(said)
+            if (ended := self._signalled()) is not None:
+                return ended
+            if (status := self.run.status())["mode_name"] == "Faulted":
+                return EpisodeResult(Ended.FALLBACK, cause=str(status["cause"]))
+            if self.run.wait(0) or not (wait or self.operator.present):
+                return EpisodeResult(Ended.OPERATOR)
+            if self.on_status is not None:
+                self.on_status(status)
+        return None
+
+    def _change(self, word: str) -> None:
+        """One request that the operator waits for; what is refused is told, and nothing happens later instead."""
+        try:
+            if word == "recover" and self.run.mode() == "Holding" and self.run.worker.process.poll() is not None:
+                self.run.replace_worker()
+            if self.run.ask(word, *CHANGES[word], timeout_s=ANSWER_S) is None:
+                self._tell(self._refused(word))
+        except InterlockError as refusal:
+            self._tell(refusal)
+        except _core.CoreError as refusal:
+            self._tell(InterlockError(code=refusal.code, where=f"operator: {word}", got=str(refusal)))
 
     def _reach(self, what: str, *wanted: str, timeout_s: float) -> EpisodeResult | None:
         """Requests until one of the modes is reached; a stop, a signal or a closed terminal is heard at any time."""
@@ -206,6 +289,9 @@ class Session:
                 continue
             if (result := self._obey(said)) is not None:
                 return result
+        return self._signalled()
+
+    def _signalled(self) -> EpisodeResult | None:
         if self.signals.received:
             names = ", ".join(signal.Signals(each).name for each in self.signals.received)
             self.run.say("operator", "warning", f"signal received: {names}")
@@ -218,7 +304,7 @@ class Session:
             return EpisodeResult(Ended.SUCCESS)
         if said.word == "failure":
             return EpisodeResult(Ended.FAILURE)
-        if said.word in ("stop", "quit", "disarm"):
+        if said.word in ENDS:
             return EpisodeResult(Ended.OPERATOR, cause=said.word)
         try:
             if said.word == "task":
@@ -234,11 +320,15 @@ class Session:
         return None
 
     def _judge(self, said: Said) -> None:
-        """Raises `InterlockError` for a task or goal that the policy does not take."""
+        """Raises `InterlockError` for what the policy does not take, or a request that comes too early."""
         if said.word == "task":
             self.run.bound.tokens(said.text)
         elif said.word == "goal":
             self.run.bound.velocity(said.velocity)
+        elif said.word in FROM and (mode := self.run.mode()) != FROM[said.word]:
+            raise InterlockError(
+                code="wrong-mode", where=f"operator: {said.word}", expected=f"mode {FROM[said.word]}", got=mode
+            )
 
     def _change_task(self, task: str) -> None:
         self.run.retask(task)
@@ -265,18 +355,28 @@ class Session:
             return
 
     def _rest(self, result: EpisodeResult) -> None:
+        self._bring_to_rest(result)
+        if _stays(result):
+            self._insist("disarm")
+            self.run.wait_mode("Idle", timeout_s=STOP_TIMEOUT_S)
+
+    def _bring_to_rest(self, result: EpisodeResult) -> str | None:
+        """Returns the mode in which the robot rests; None when it did not get there in time."""
         if result.ended is not Ended.FALLBACK:
             self._insist("terminal_closed" if result.ended is Ended.TERMINAL else "stop")
-        self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
+        mode = self.run.wait_mode(*RESTING, timeout_s=STOP_TIMEOUT_S)
         # The command rests before the robot does; whoever ends the loop next must not cut that short.
         began = moved = _core.monotonic_ns()
         while (now := _core.monotonic_ns()) - moved < STILL_S * 1e9 and now - began < SETTLE_TIMEOUT_S * 1e9:
             if self.run.speed_si() > REST_RAD_PER_S:
                 moved = now
             self.run.wait(LISTEN_S)
-        if _stays(result):
-            self._insist("disarm")
-            self.run.wait_mode("Idle", timeout_s=STOP_TIMEOUT_S)
+        return mode
+
+
+def _can_be_held(result: EpisodeResult) -> bool:
+    """Whether an operator may let it go on: after a stop or a lost policy, not after a fall."""
+    return result.ended is Ended.FALLBACK or (result.ended is Ended.OPERATOR and result.cause == "stop")
 
 
 def _stays(result: EpisodeResult) -> bool:
