@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
@@ -46,11 +45,9 @@ def safe(folder, made, known_ns=None) -> told.Told:
 def test_a_worker_that_aborts_is_lost(folder, number):
     made = policy.plan()
     with told.running(folder, made) as run:
-        pid, at_ns = run.worker.process.pid, _core.monotonic_ns()
-        os.kill(pid, number)
+        sent_ns, ended_ns = told.kill(run.worker, number)
         assert told.settle(run, "Holding")["cause"] == "worker-dead"
-        assert run.worker.process.wait() == -number
-    safe(folder, made, lambda _: at_ns)
+    safe(folder, made).is_safe_in_time(ended_ns, earliest_ns=sent_ns)
 
 
 def test_a_graph_that_crashes_its_process_takes_nothing_else_with_it(folder):
@@ -175,12 +172,11 @@ def test_the_limit_grows_with_the_model():
 def test_a_lost_policy_of_damped_springs_is_damped_to_the_end(folder):
     made = policy.damped_plan()
     with told.running(folder, made) as run:
-        at_ns = _core.monotonic_ns()
-        os.kill(run.worker.process.pid, signal.SIGKILL)
+        sent_ns, ended_ns = told.kill(run.worker, signal.SIGKILL)
         told.settle(run, "Holding")
     tale = told.tell(folder, made)
     tale.is_intact()
-    tale.is_safe_in_time(at_ns)
+    tale.is_safe_in_time(ended_ns, earliest_ns=sent_ns)
     sent = np.flatnonzero(tale.ticks.sent)
     after = sent[sent >= tale.first_safe]
     assert len(after) > told.REST_TICKS

@@ -13,6 +13,7 @@ import faulty_policy as policy
 import numpy as np
 
 from interlock import _core
+from interlock.serve.children import Child
 from interlock.serve.paced import PacedOptions, PacedRun
 from interlock.view.recording import Recording
 
@@ -43,6 +44,14 @@ def running(folder: Path, made: dict[str, Any], **options: Any) -> Iterator[Pace
 def switch(run: PacedRun, fault: str) -> int:
     """Switches a fault of the robot on; when, monotonic ns."""
     return int(run.ask_simulation({"do": "fault", "fault": fault})["at_ns"])
+
+
+def kill(child: Child, number: int) -> tuple[int, int]:
+    """Sends a signal that ends a process; monotonic ns before it was sent and after the process had ended."""
+    sent_ns = _core.monotonic_ns()
+    os.kill(child.process.pid, number)
+    assert child.process.wait() == -number
+    return sent_ns, _core.monotonic_ns()
 
 
 def settle(run: PacedRun, *wanted: str) -> dict[str, Any]:
@@ -106,16 +115,21 @@ class Told:
     def _tick(self, index: int) -> int:
         return int(self.ticks.tick[index])
 
-    def is_safe_in_time(self, known_ns: int) -> None:
+    def is_safe_in_time(self, known_ns: int, *, earliest_ns: int | None = None) -> None:
         """The first safe command leaves within two ticks of the instant at which the contract lets the fault be known.
 
         Ticks that the operating system let pass are nobody else's fault: ages are judged that much milder.
+
+        Args:
+            known_ns: That instant, or the last at which it can have been.
+            earliest_ns: The first at which it can have been; before that something else was noticed.
         """
         ticks, tick_ns = self.ticks, self.plan["timing"]["tick_ns"]
         begin = max(0, int(np.searchsorted(ticks.due_ns, known_ns - self.plan["timing"]["max_age_state_ns"])) - 1)
         overslept = int(ticks.missed[self.first_safe] - ticks.missed[begin])
-        late_ns = int(ticks.due_ns[self.first_safe]) - known_ns
-        assert late_ns > -tick_ns, "noticed before it could be known: by something else"
+        safe_ns = int(ticks.due_ns[self.first_safe])
+        assert safe_ns > (known_ns if earliest_ns is None else earliest_ns) - tick_ns, "noticed before it was there"
+        late_ns = safe_ns - known_ns
         assert late_ns <= (WITHIN_TICKS + overslept) * tick_ns, (late_ns / tick_ns, overslept)
 
     def is_inside_the_envelope(self) -> None:

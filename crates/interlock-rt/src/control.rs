@@ -105,10 +105,12 @@ impl DriverEnd {
         let Some(slot) = self.state.latest(&mut self.bytes) else { return false };
         self.seen = slot.seq;
         let bytes = self.bytes.get(..slot.len).unwrap_or(&[]);
-        let is_complete = wire::decode_state(bytes, &self.sink.si_per_unit, &mut self.sample);
+        if !wire::decode_state(bytes, &self.sink.si_per_unit, &mut self.sample) {
+            return false;
+        }
         self.sample.seq = slot.seq;
         self.sample.capture_ns = slot.stamp_ns;
-        is_complete
+        true
     }
 }
 

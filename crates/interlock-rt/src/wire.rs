@@ -109,8 +109,11 @@ fn read_flat(from: &mut Reader<'_>, sample: &mut Sample) {
     from.f64s(&mut sample.lin_vel);
 }
 
-/// Takes a state payload in ROBOT units into `sample` in SI. False where the payload is too short.
+/// Takes a state payload in ROBOT units into `sample` in SI. False where the payload is too short; `sample` stays then.
 pub fn decode_state(from: &[u8], si_per_unit: &[f64], sample: &mut Sample) -> bool {
+    if from.len() < state_bytes(sample.pos.len()) {
+        return false;
+    }
     let mut reader = Reader::new(from);
     read_flat(&mut reader, sample);
     // Torque is N*m and the base is SI on every robot; only what is counted in the joint's unit is converted.
@@ -309,6 +312,8 @@ mod tests {
         assert!((sample.pos[0] - std::f64::consts::PI).abs() < 1e-12);
         assert!((sample.vel[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-12);
         assert_eq!(sample.torque[0], 1.5);
+        let before = sample.clone();
         assert!(!decode_state(&bytes[..96], &[1.0], &mut sample));
+        assert_eq!(sample, before, "what is cut off leaves nothing behind");
     }
 }
