@@ -68,8 +68,9 @@ def ended_at_rest(recording: Recording) -> bool:
 def test_a_killed_worker_brings_the_arm_smoothly_to_rest(bound, tmp_path):
     with started(bound, tmp_path) as run:
         into_motion(run)
-        killed_ns = _core.monotonic_ns()
         os.kill(run.worker.process.pid, signal.SIGKILL)
+        run.worker.process.wait(timeout=10)
+        killed_ns = _core.monotonic_ns()  # before it has ended nobody can know
         assert run.wait_mode("Holding", timeout_s=10) == "Holding"
         run.wait(0.5)
         assert run.status()["cause"] == "worker-dead"
