@@ -107,3 +107,37 @@ def test_a_stopped_driver_neither_hides_a_stop_nor_ends_in_an_error(steered):
     assert result.cause in ("driver-stuck", "stale-state")
     assert result.seconds < 3
     assert "success" in session.run.ask_simulation({"do": "outcome"}), "late answers are not taken for this one"
+
+
+def test_quitting_a_held_run_does_not_make_the_loss_before_it_good(steered):
+    session, client = steered
+    killed = []
+
+    def act(status):
+        if not killed and status["mode_name"] == "Running":
+            killed.append(session.run.worker.process.pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    session.on_status = act
+    session.on_held = lambda _result: client.sendall(b"quit\n")
+    result = session.episode(task=TASK, goal=None, seconds=10, simulated=True, rest=False, hold=True)
+    assert (result.ended, result.cause) == (Ended.FALLBACK, "worker-dead")
+    assert session.run.mode() == "Holding", "the orderly exit is still to come"
+
+
+def test_recover_replaces_a_worker_that_hangs(steered):
+    session, client = steered
+    hung = []
+
+    def act(status):
+        if not hung and status["mode_name"] == "Running":
+            hung.append(session.run.worker.process.pid)
+            os.kill(hung[0], signal.SIGSTOP)
+        elif hung and status["mode_name"] == "Armed":
+            client.sendall(b"start\n")
+
+    session.on_status = act
+    session.on_held = lambda _result: client.sendall(b"recover\n")
+    result = session.episode(task=TASK, goal=None, seconds=10, simulated=True, hold=True)
+    assert (result.ended, result.interruptions) == (Ended.SUCCESS, ["worker-late"])
+    assert session.run.worker.process.pid != hung[0]

@@ -69,6 +69,7 @@ def test_the_list_of_verbs_is_this_one(interlock, tmp_path):
         ["run", "a", "--lockstep"],
         ["run", "a", "--sim", "--lockstep", "--metrics", "0"],
         ["run", "a", "--sim", "--lockstep", "--probe", "ipc:///tmp/a"],
+        ["run", "a", "--sim", "--lockstep", "--wait"],
         ["run", "a", "--metrics", "65536"],
         ["show", "a", "--module", "guard"],
         ["show", "a", "--log", "--full"],

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from interlock import _core
 from interlock.errors import InterlockError
-from interlock.serve.operator import KEYS, MARKS, REQUESTS, STEP_MPS, Operator, Said, parse
+from interlock.serve.operator import KEYS, MARKS, MOST_CLIENTS, REQUESTS, STEP_MPS, Operator, Said, parse
 from interlock.view.recording import Recording
 
 RED, BLUE = "reach the red block", "reach the blue block"
@@ -138,6 +138,19 @@ def test_a_client_that_goes_away_takes_nobody_with_it(tmp_path):
         assert operator.listen(1.0) == [Said("stop")]
 
 
+def test_one_client_too_many_is_told_and_the_others_are_heard(tmp_path):
+    with connected(tmp_path) as (operator, client), contextlib.ExitStack() as stack:
+        for _ in range(MOST_CLIENTS):
+            last = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            last.connect(str(tmp_path / "operator.sock"))
+            operator.listen(1.0)
+        last.settimeout(5)
+        assert last.recv(4096).startswith(b"error[operator-busy]")
+        assert last.recv(4096) == b""
+        client.sendall(b"stop\n")
+        assert operator.listen(1.0) == [Said("stop")]
+
+
 # ---- keyboard
 
 
@@ -182,6 +195,15 @@ def test_the_terminal_is_left_as_it_was(monkeypatch):
             assert termios.tcgetattr(stdin) != before
         assert termios.tcgetattr(stdin) == before
     os.close(terminal)
+
+
+def test_a_prompt_shows_what_is_typed_and_keys_act_again_after_it(keyboard):
+    operator, _ = keyboard
+    shown = termios.ICANON | termios.ECHO
+    assert not termios.tcgetattr(sys.stdin)[3] & shown
+    with operator.line_mode():
+        assert termios.tcgetattr(sys.stdin)[3] & shown == shown
+    assert not termios.tcgetattr(sys.stdin)[3] & shown
 
 
 @pytest.mark.parametrize(("key", "word"), KEYS.items())
@@ -329,8 +351,10 @@ def test_an_operator_stops_recovers_and_starts_the_same_run_again(arm_run, tmp_p
     wait_for(lambda: seen(tmp_path, "Armed"), "arming")
     start_until_running(client)
     out, _ = process.communicate(timeout=90)
-    (episode,) = json.loads(out)["episodes"]
+    answer = json.loads(out)
+    (episode,) = answer["episodes"]
     assert (episode["ended"], episode["interruptions"]) == ("success", ["stop"])
+    assert answer["recording_lost"] is None
     assert process.returncode == 0
     assert changes(tmp_path)[:6] == ["Armed", "Running", "Stopping", "Holding", "Armed", "Running"]
 
@@ -374,6 +398,15 @@ def test_a_held_run_ends_when_the_operator_quits_or_goes_away(arm_run, tmp_path)
     (episode,) = json.loads(out)["episodes"]
     assert (episode["ended"], episode["cause"], episode["interruptions"]) == ("operator", "stop", [])
     assert changes(tmp_path)[-1] == "Idle"
+
+
+def test_a_recording_that_is_lost_while_the_robot_moves_is_told(arm_run, tmp_path):
+    process, client = arm_run()
+    wait_for(lambda: is_moving(tmp_path), "motion")
+    (tmp_path / "run.mcap").unlink()
+    assert ask(client, "quit") == "ok\n"
+    out, _ = process.communicate(timeout=60)
+    assert json.loads(out)["recording_lost"] == "its file is gone"
 
 
 def test_with_wait_nothing_is_armed_or_started_but_by_the_operator(arm_run, tmp_path):

@@ -61,7 +61,8 @@ def test_only_an_orderly_exit_goes_to_the_rest_pose(arm_policy, tmp_path, how):
     last = recording.ticks.target[recording.ticks.sent][-1]
     is_home = np.abs(last - HOME).max() < FAR_RAD
     assert is_home == (how == "quit")
-    assert {mode.cause for mode in recording.modes} == {"", "worker-dead" if how == "lost" else "operator-stop"}
+    cause = {"lost": "worker-dead", "quit": "orderly-end"}.get(how, "operator-stop")
+    assert {mode.cause for mode in recording.modes} == {"", cause}
 
 
 def _state(run):

@@ -93,6 +93,8 @@ codes! {
     WrongMode = 63, "wrong-mode";
     /// Recording unavailable (disk full).
     NoRecording = 64, "no-recording";
+    /// The program was asked to end in order.
+    OrderlyEnd = 65, "orderly-end";
     /// The plan contradicts itself.
     BadPlan = 80, "bad-plan";
 }

@@ -104,7 +104,8 @@ impl Event {
             Event::GoalLost => Code::GoalLost,
             Event::DriverLost => Code::DriverDead,
             Event::TerminalClosed => Code::TerminalClosed,
-            Event::Stop | Event::Quit | Event::Disarm | Event::Takeover | Event::Release => Code::OperatorStop,
+            Event::Quit => Code::OrderlyEnd,
+            Event::Stop | Event::Disarm | Event::Takeover | Event::Release => Code::OperatorStop,
             Event::Arm | Event::Start | Event::Recover | Event::StopDone => Code::None,
         }
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.cli import steps
+from interlock.cli.asked import Asked
 from interlock.cli.demo import demo
 from interlock.cli.load import named
-from interlock.cli.run import Asked, run
+from interlock.cli.run import run
 from interlock.cli.screen import Screen
 from interlock.errors import Exit, InterlockError
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from interlock import _core
 from interlock.artifact.environment import environment
+from interlock.cli.asked import Asked
 from interlock.cli.load import load_bound, load_verified, named, next_command
 from interlock.cli.screen import Screen
 from interlock.cli.wiring import make_plant, simulated_driver
@@ -30,94 +31,10 @@ KEYS_IN = {"Idle": "a arm", "Armed": "Enter start · space stop", "Holding": "r 
 PRIORITY = 50  # SCHED_FIFO: above everything that is not the kernel's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the command line asked for."""
-
-    sim: bool = False
-    dry: bool = False
-    lockstep: bool = False
-    task: str | None = None
-    goal: str | None = None
-    seconds: float = 10.0
-    episodes: int = 1
-    seed: int = 0
-    output: Path | None = None
-    record: Literal["png", "raw", "none"] = "png"
-    realtime: str = "auto"
-    require_rt: bool = False
-    cpu: int | None = None
-    worker_memory: int | None = None
-    wait: bool = False
-    metrics: int | None = None
-    probe: str | None = None
-
-    def velocity(self) -> tuple[float, float, float] | None:
-        """The goal in numbers. Raises `InterlockError` when it is none."""
-        if self.goal is None:
-            return None
-        try:
-            parts = [float(each) for each in self.goal.split(",")]
-        except ValueError:
-            parts = []
-        if len(parts) != 3:
-            raise InterlockError(
-                code="goal-format",
-                where="--goal",
-                expected="three numbers: VX,VY,WZ in m/s, m/s, rad/s",
-                got=self.goal,
-                hint="for example --goal 0.5,0,0",
-                exit=Exit.USAGE,
-            )
-        return parts[0], parts[1], parts[2]
-
-
 def run(policy: Path, robot: Path, asked: Asked, *, as_json: bool) -> int:
     """Runs; returns the exit code."""
     screen = Screen(as_json=as_json)
-    if asked.lockstep and not asked.sim:
-        raise InterlockError(
-            code="lockstep-needs-sim",
-            where="--lockstep",
-            expected="--sim as well",
-            exit=Exit.USAGE,
-            hint="a real robot does not wait for a manual clock",
-        )
-    if asked.lockstep and (asked.metrics is not None or asked.probe is not None):
-        raise InterlockError(
-            code="lockstep-not-live",
-            where="--probe" if asked.metrics is None else "--metrics",
-            expected="a run in real time",
-            got="--lockstep",
-            hint="a manual clock has no times to measure; the recording tells everything else",
-            exit=Exit.USAGE,
-        )
-    if asked.require_rt and (asked.lockstep or asked.realtime == "off"):
-        raise InterlockError(
-            code="realtime-contradiction",
-            where="--require-rt",
-            expected="a run in real time that asks for it",
-            got="--lockstep" if asked.lockstep else "--realtime off",
-            hint="leave one of the two out",
-            exit=Exit.USAGE,
-        )
-    if asked.lockstep and asked.wait:
-        raise InterlockError(
-            code="wait-needs-clock",
-            where="--wait",
-            expected="a run without --lockstep",
-            exit=Exit.USAGE,
-            hint="a manual clock hears no operator",
-        )
-    if asked.episodes > 1 and not asked.sim:
-        raise InterlockError(
-            code="episodes-need-sim",
-            where="--episodes",
-            expected="1 without --sim: nothing starts again by itself",
-            got=str(asked.episodes),
-            hint="add --sim for a simulated robot; on a real one a person starts each episode",
-            exit=Exit.USAGE,
-        )
+    asked.check()
     goal = asked.velocity()
     with named(policy, robot):
         bound = _loaded(policy, robot, asked, screen)
@@ -324,10 +241,13 @@ def _paced_result(
         f"ticks: {final.get('executed', 0)} executed, {final.get('missed', 0)} missed of {final.get('planned', 0)} · "
         f"guard limited {final.get('limited', 0)}, refused {final.get('refused', 0)}"
     )
-    recording = final.get("recording") or {}
-    if recording.get("error") or not (folder / "run.mcap").exists():
-        screen.say(f"the recording is not whole: {recording.get('error') or 'its file is gone'}")
-    _finish(screen, bound, folder, rows, successes, asked, code, {"clock": "monotonic", "counters": counters})
+    lost = str((final.get("recording") or {}).get("error") or "")
+    if not (folder / "run.mcap").exists():
+        lost = lost or "its file is gone"
+    if lost:
+        screen.say(f"the recording is not whole: {lost}")
+    more = {"clock": "monotonic", "counters": counters, "recording_lost": lost or None}
+    _finish(screen, bound, folder, rows, successes, asked, code, more)
     return int(code)
 
 

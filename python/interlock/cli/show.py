@@ -51,6 +51,7 @@ CORE_CODES = {
     "driver-stuck": "no new measurement; look at cable, bus and driver",
     "goal-lost": "the operator's goal is too old",
     "operator-stop": "somebody asked for it",
+    "orderly-end": "the run was over, or somebody asked for its end: `on_exit` acted",
     "terminal-closed": "the terminal or the operator's connection closed",
     "frozen-image": "a camera repeats one picture while the robot moves",
     "outside-start": "the robot is not inside `start_within`; let it be moved there, or move it",

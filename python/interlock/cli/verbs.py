@@ -250,11 +250,12 @@ def run(
 ) -> int:
     """Run a policy on its control cadence, behind the guard. A real robot runs a verified one only."""
     from interlock.cli import run as verb
+    from interlock.cli.asked import Asked
 
     return verb.run(
         policy,
         robot,
-        verb.Asked(
+        Asked(
             sim=sim,
             dry=dry,
             lockstep=lockstep,

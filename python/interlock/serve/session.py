@@ -61,6 +61,7 @@ class EpisodeResult:
         outcome: What the simulation says; empty on a real robot.
         task: What was asked.
         interruptions: What it was stopped for and recovered from before, in order.
+        quit: An operator asked for the orderly exit, whatever had ended it before.
     """
 
     ended: Ended
@@ -69,6 +70,7 @@ class EpisodeResult:
     outcome: dict[str, Any] = field(default_factory=dict)
     task: str = ""
     interruptions: list[str] = field(default_factory=list)
+    quit: bool = False
 
     @property
     def success(self) -> bool:
@@ -155,7 +157,9 @@ class Session:
                 interruptions.append(result.cause or result.ended.value)
                 result = self._timed_watch(seconds, simulated=simulated)
                 continue
-            if decided.ended is not Ended.OPERATOR or decided.cause:
+            # Leaving does not make good what the run was lost for; a signal or another loss is told instead.
+            result.quit = decided.quit
+            if decided.ended is not Ended.OPERATOR:
                 interruptions.append(result.cause or result.ended.value)
                 result = decided
             break
@@ -209,12 +213,12 @@ class Session:
     def _operated(self, *, wait: bool) -> EpisodeResult | None:
         """The operator's requests, one by one, until the policy runs (None) or somebody wants the end.
 
-        An end without a cause: the operator went away, and what was decided before stands.
+        `Ended.OPERATOR`: the operator quit or went away.
         """
         while self.run.mode() not in ("Running", "Degraded"):
             for said in self.operator.listen(LISTEN_S):
                 if said.word == "quit":
-                    return EpisodeResult(Ended.OPERATOR, cause="quit")
+                    return EpisodeResult(Ended.OPERATOR, cause="quit", quit=True)
                 if said.word in CHANGES:
                     self._change(said.word)
                 elif said.word not in MARKS:
@@ -232,7 +236,7 @@ class Session:
     def _change(self, word: str) -> None:
         """One request that the operator waits for; what is refused is told, and nothing happens later instead."""
         try:
-            if word == "recover" and self.run.mode() == "Holding" and self.run.worker.process.poll() is not None:
+            if word == "recover" and self._needs_worker():
                 self.run.replace_worker()
             if self.run.ask(word, *CHANGES[word], timeout_s=ANSWER_S) is None:
                 self._tell(self._refused(word))
@@ -240,6 +244,12 @@ class Session:
             self._tell(refusal)
         except _core.CoreError as refusal:
             self._tell(InterlockError(code=refusal.code, where=f"operator: {word}", got=str(refusal)))
+
+    def _needs_worker(self) -> bool:
+        """Whether the robot is held because its worker died or hung."""
+        status = self.run.status()
+        is_gone = self.run.worker.process.poll() is not None
+        return status["mode_name"] == "Holding" and (is_gone or status["cause"] == "worker-late")
 
     def _reach(self, what: str, *wanted: str, timeout_s: float) -> EpisodeResult | None:
         """Requests until one of the modes is reached; a stop, a signal or a closed terminal is heard at any time."""
@@ -305,7 +315,7 @@ class Session:
         if said.word == "failure":
             return EpisodeResult(Ended.FAILURE)
         if said.word in ENDS:
-            return EpisodeResult(Ended.OPERATOR, cause=said.word)
+            return EpisodeResult(Ended.OPERATOR, cause=said.word, quit=said.word == "quit")
         try:
             if said.word == "task":
                 self._change_task(said.text)
@@ -381,5 +391,4 @@ def _can_be_held(result: EpisodeResult) -> bool:
 
 def _stays(result: EpisodeResult) -> bool:
     """Whether the robot stays where it came to rest: after any stop but `quit`, whoever or whatever it came from."""
-    is_stop = result.ended is Ended.OPERATOR and result.cause != "quit"
-    return is_stop or result.ended in (Ended.SIGNAL, Ended.TERMINAL, Ended.FALLBACK)
+    return not result.quit and result.ended in (Ended.OPERATOR, Ended.SIGNAL, Ended.TERMINAL, Ended.FALLBACK)

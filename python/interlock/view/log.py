@@ -23,7 +23,7 @@ from interlock.view.messages import FOREIGN, SCHEMA, Messages
 from interlock.view.report_words import HAPPENED
 
 CAMERA = "/camera/"
-ASKED = ("operator-stop", "terminal-closed", "")
+ASKED = ("operator-stop", "orderly-end", "terminal-closed", "")
 STOPS = ("Stopping", "Faulted")
 INSISTING_NS = 1_000_000_000  # the same request again this soon is one that is repeated until it is granted
 DISORDER_NS = 5_000_000_000

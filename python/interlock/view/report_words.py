@@ -31,6 +31,7 @@ HAPPENED = {
     "driver-stuck": "no new joint measurement came",
     "goal-lost": "the operator's goal became too old",
     "operator-stop": "the operator asked to stop",
+    "orderly-end": "the run was asked to end in order",
     "terminal-closed": "the terminal was closed",
     "frozen-image": "a camera's images stopped changing",
     "no-recording": "recording was no longer possible",

@@ -14,7 +14,7 @@ F64 = NDArray[np.float64]
 
 REST_RAD_S = 0.05  # about 3 deg/s: what a person calls standing still, above the noise of measured velocities
 REST_HELD_NS = 250_000_000  # so long it must stay below: a joint that turns round is not at rest
-ASKED = ("operator-stop", "terminal-closed")
+ASKED = ("operator-stop", "orderly-end", "terminal-closed")
 MOST_LOOKS = 3
 AT_REST = ("Stopping", "Holding", "Faulted")
 

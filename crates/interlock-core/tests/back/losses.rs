@@ -208,7 +208,7 @@ fn a_dead_driver_ends_everything() {
 fn stop_quit_and_a_closed_terminal_stop_the_robot() {
     for (event, code, ends) in [
         (Event::Stop, Code::OperatorStop, false),
-        (Event::Quit, Code::OperatorStop, true),
+        (Event::Quit, Code::OrderlyEnd, true),
         (Event::TerminalClosed, Code::TerminalClosed, false),
     ] {
         let mut rig = arm();
