@@ -17,7 +17,8 @@ TICK_NS = 10_000_000
 MAX_AGE_NS = 100_000_000
 VALID_NS = 60_000_000
 DEADLINE_NS = 120_000_000  # of the asynchronous plan
-STEP_RAD = 0.01
+STEP_RAD = (0.01, -0.005)  # in each tick, in the policy's order of joints
+DISTANCE_RAD, REFUSED_DISTANCE_RAD = 0.15, 0.25
 LEAKED_FLOATS = 1 << 18  # 1 MiB a round
 ALLOCATED_FLOATS = 1 << 29  # 2 GiB at once
 FOREVER = np.iinfo(np.int64).max
@@ -50,6 +51,16 @@ def plan(*, synchronous: bool = True) -> dict[str, Any]:
     return made
 
 
+def watched_plan() -> dict[str, Any]:
+    """A policy that goes its own way, one step further than its last action, on a robot that declares a distance."""
+    made = plan()
+    made["outputs"][0]["action"]["relative"] = False
+    last = {"term": {"last_action": {"of": "raw"}}, "dim": 2, "per_si": [1.0] * 2, "clip": None}
+    made["inputs"][0]["terms"].append({**last, "offset": [0.0] * 2, "scale": [1.0] * 2})
+    made["limits"]["distance"] = [{"limit": DISTANCE_RAD, "refuse_beyond": REFUSED_DISTANCE_RAD}] * 2
+    return made
+
+
 def damped_plan() -> dict[str, Any]:
     """The same as the far end of springs, and a lost policy is damped."""
     made = plan()
@@ -66,11 +77,11 @@ def damped_plan() -> dict[str, Any]:
 def bound(made: dict[str, Any]) -> Bound:
     """Plan and graph as a run takes them."""
     robot = {"type": "two_joints", "driver": {"use": "faulty_robot:FaultyRobot"}}
-    rows = made["timing"]["chunk"]
+    rows, is_absolute = made["timing"]["chunk"], not made["outputs"][0]["action"]["relative"]
     return Bound(
         name="faulty",
         plan=copy.deepcopy(made),
-        graph=graph(rows),
+        graph=graph(rows, goes_on=is_absolute),
         library=Path(tiny.library()),
         tokenizer=None,
         robot=robot,
@@ -78,14 +89,15 @@ def bound(made: dict[str, Any]) -> Bound:
     )
 
 
-def graph(rows: int = 1) -> bytes:
-    """action = a small step in every row, plus whatever the fault makes of it."""
+def graph(rows: int = 1, *, goes_on: bool = False) -> bytes:
+    """action = a small step in every row, plus whatever the fault makes of it; `goes_on`: from its last action."""
     constants = {
         "index_which": np.array([2], np.int64),
         "index_amount": np.array([3], np.int64),
+        "index_last": np.array([4, 5], np.int64),
         "zero": np.zeros(1, np.float32),
         "one": np.ones(1, np.float32),
-        "step": np.full((1, rows, tiny.JOINTS), STEP_RAD, np.float32),
+        "step": np.broadcast_to(np.array(STEP_RAD, np.float32), (1, rows, tiny.JOINTS)),
         "forever": np.array(FOREVER, np.int64),
         "true": np.array(True),
         "least": np.array([np.iinfo(np.int32).min], np.int32),
@@ -128,6 +140,10 @@ def graph(rows: int = 1) -> bytes:
         ],
     }
     last = "step"
+    if goes_on:
+        nodes.append(helper.make_node("Gather", ["obs", "index_last"], ["last_action"], axis=1))
+        nodes.append(helper.make_node("Add", ["step", "last_action"], ["step_on"]))
+        last = "step_on"
     for fault, body in branches.items():
         nodes += [
             helper.make_node("Equal", ["which", f"is_{fault}"], [f"cond_{fault}"]),
@@ -145,7 +161,7 @@ def graph(rows: int = 1) -> bytes:
     made = helper.make_graph(
         nodes,
         "faulty",
-        [helper.make_tensor_value_info("obs", TensorProto.FLOAT, [1, tiny.JOINTS + 2])],
+        [helper.make_tensor_value_info("obs", TensorProto.FLOAT, [1, tiny.JOINTS + (4 if goes_on else 2)])],
         [helper.make_tensor_value_info("action", TensorProto.FLOAT, [1, rows, tiny.JOINTS])],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )

@@ -105,7 +105,24 @@ def test_what_is_no_measurement_is_refused_in_the_tick_that_reads_it(folder, fau
     tale.is_safe_in_time(first_bad_ns)
 
 
-# What nobody can know: values that a healthy robot might have measured. What goes out stays inside the limits all the
+@pytest.mark.parametrize("fault", ["offset", "swapped", "stuck_values"])
+def test_what_is_wrong_is_noticed_where_the_robot_declares_a_distance(folder, fault):
+    made = policy.watched_plan()
+    with told.running(folder, made) as run:
+        at_ns = told.switch(run, fault)
+        assert told.settle(run, "Holding")["cause"] == "distance"
+    tale = safe(folder, made)
+    tale.brakes_and_holds()
+    ticks = tale.ticks
+    apart = np.abs(ticks.wanted - ticks.pos).max(axis=1)
+    known = np.flatnonzero((ticks.due_ns > at_ns) & (apart > policy.REFUSED_DISTANCE_RAD))
+    tale.is_safe_in_time(int(ticks.due_ns[known[0]]))
+    if fault == "stuck_values":
+        led = np.abs(ticks.target - ticks.pos).max(axis=1)[: tale.first_safe]
+        assert led.max() <= policy.DISTANCE_RAD * told.SLACK, "it was not led away meanwhile"
+
+
+# What nobody can know by the value alone: values that a healthy robot might have measured. What goes out stays inside the limits all the
 # same, in every tick, and the policy goes on.
 PLAUSIBLE = ["offset", "swapped", "stuck_values", "slow", "intermittent"]
 
